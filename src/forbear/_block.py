@@ -1,0 +1,267 @@
+"""
+The block form: `for attempt in policy: with attempt: ...`, and its async twin.
+
+Law: one object is the loop and the attempt, because a block that succeeds should cost little more than the
+loop around it. What follows a failure is decided and told as everywhere, in `_run` and `_drive`. The time limit
+of a block is a scope of its own that is bound only while an attempt runs: a body may break out of the loop at
+any time, and then nothing may be left behind.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import _drive
+from ._limits import AttemptCut, CallCut
+from ._notes import EPOCH
+from ._run import OVER, PASS, Run
+from ._scope import Scope, current, time_left
+from ._wrap import kind_of
+from .errors import ConfigError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from ._rules import Rules
+
+__all__ = ["AsyncAttempts", "Attempt", "Attempts"]
+
+# Where a block stands. OFFERED: handed to the body, which has not entered it yet.
+NEW, OFFERED, INSIDE, FAILED, DONE = range(5)
+
+
+class Attempt:
+    """
+    One attempt of a block: enter it with `with`.
+
+    Leaving it with an error that the policy retries is not the end of the block: the loop goes round once more.
+    So what stands behind the `with` in the loop's body also runs after a failed attempt; put it inside.
+    """
+
+    __slots__ = ("_limit", "_name", "_rules", "_run", "_since", "_state", "number")
+
+    number: int
+
+    def __init__(self, rules: Rules, limit: Scope | None) -> None:
+        if rules.on_result is not None:
+            raise ConfigError("on_result can't judge a block, which returns nothing; decorate a function instead")
+        self._rules = rules
+        self._limit = limit
+        self._run: Run | None = None
+        self._state = NEW
+        self._since = EPOCH[0]
+        self.number = 0
+        if limit is not None:
+            limit.start()
+
+    def __repr__(self) -> str:
+        state = ("new", "offered", "inside", "failed", "done")[self._state]
+        return f"<attempt {self.number} of {self._rules.name or 'a block'}, {state}>"
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds left of the time limits around and of the policy's own, at least 0; None without a limit."""
+        left = time_left(self._limit or current())
+        return None if left is None else max(0.0, left)
+
+    def _offer(self) -> Self:
+        self.number += 1
+        self._state = OFFERED
+        return self
+
+    def _enter(self) -> None:
+        if self._state != OFFERED:
+            raise ConfigError("an attempt is entered once, inside the loop that gave it: for ...: with attempt: ...")
+        self._state = INSIDE
+
+    def _not_entered(self) -> ConfigError:
+        return ConfigError(
+            "the loop's body must enter its attempt, and did not; write `for attempt in policy:` and in it "
+            "`with attempt:` around what may fail"
+        )
+
+    def _failed_run(self) -> Run:
+        """Return what the block remembers; the block's function gives the name."""
+        if self._run is None:
+            self._run = Run(self._rules, _function_outside(), self._since)
+        return self._run
+
+    def _end(self) -> None:
+        self._state = DONE
+        if self._run is not None:
+            self._run.close()
+        if self._limit is not None:
+            self._limit.leave()
+
+
+class Attempts(Attempt):
+    """The loop of a sync block."""
+
+    __slots__ = ()
+
+    def __init__(self, rules: Rules) -> None:
+        if rules.attempt_timeout is not None:
+            raise ConfigError(
+                f"attempt_timeout={rules.attempt_timeout:g} can't cut off a sync block; write `async for`, or give "
+                "the client a timeout of its own"
+            )
+        super().__init__(rules, None if rules.total_timeout is None else Scope(rules.total_timeout))
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Self:
+        state = self._state
+        if state == DONE:
+            raise StopIteration
+        if state == OFFERED:
+            raise self._not_entered()
+        if state == FAILED and self._run is not None and not _drive.waited(self._run):
+            error = self._run.pop()
+            self._end()
+            try:
+                raise error
+            finally:
+                del error  # its traceback holds this frame
+        return self._offer()
+
+    def __enter__(self) -> Self:
+        self._enter()
+        if self._limit is not None:
+            self._limit.bind()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if self._limit is not None:
+            self._limit.unbind()
+        if error is None:
+            if self._run is not None or self._rules.on_success is not None:
+                who = self._run or _function_outside()
+                _drive.succeeded(self._rules, who, None)
+            self._end()
+            return False
+        if isinstance(error, Exception):
+            self._state = FAILED
+            try:
+                over = _drive.failed(self._failed_run(), error)
+            except BaseException:
+                self._end()
+                raise
+            if not over:
+                return True
+        self._end()
+        return False
+
+
+class AsyncAttempts(Attempt):
+    """The loop of an async block; the attempt itself is entered with a plain `with`."""
+
+    __slots__ = ("_cut", "_verdict")
+
+    def __init__(self, rules: Rules) -> None:
+        if kind_of(rules.on_success) == "async":
+            raise ConfigError("on_success of a block must be a plain function: its body may leave before it is awaited")
+        self._cut: AttemptCut | None = None
+        self._verdict = PASS
+        super().__init__(rules, None if rules.total_timeout is None else CallCut(rules.total_timeout))
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Self:
+        state = self._state
+        if state == DONE:
+            raise StopAsyncIteration
+        if state == OFFERED:
+            raise self._not_entered()
+        if state == FAILED and self._run is not None:
+            error = await self._after(self._run)
+            if error is not None:
+                self._end()
+                try:
+                    raise error
+                finally:
+                    del error  # its traceback holds this frame
+        return self._offer()
+
+    async def _after(self, run: Run) -> BaseException | None:
+        """Tell the hooks and wait; what is returned ends the block."""
+        error = run.error
+        if await _drive.atold(run, self._verdict) == OVER and run.instead is None:
+            return error
+        return None if await _drive.awaited(run) else run.pop()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        cut_off = self._leave_cut(kind, error, traceback)
+        self._leave_limit(error if cut_off is None else cut_off)
+        if error is None:
+            if self._run is not None or self._rules.on_success is not None:
+                who = self._run or _function_outside()
+                _drive.succeeded(self._rules, who, None)
+            self._end()
+            return False
+        failure = error if cut_off is None else cut_off
+        if isinstance(failure, Exception) and self._goes_on(failure, cut=cut_off is not None):
+            return True
+        self._end()
+        if cut_off is not None:
+            raise cut_off
+        return False
+
+    def _leave_cut(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> TimeoutError | None:
+        cut, self._cut = self._cut, None
+        if cut is not None:
+            try:
+                cut.__exit__(kind, error, traceback)
+            except TimeoutError as over:
+                cut.made(over)
+                return over
+        return None
+
+    def _leave_limit(self, error: BaseException | None) -> None:
+        if isinstance(self._limit, CallCut):
+            try:
+                self._limit.unbind_cut(error)
+            except BaseException:
+                self._end()
+                raise
+
+    def _goes_on(self, error: Exception, *, cut: bool) -> bool:
+        """Judge the failure; true goes round the loop, where hooks can be awaited."""
+        self._state = FAILED
+        run = self._failed_run()
+        try:
+            self._verdict = run.judge(error, cut=cut)
+            if self._verdict == OVER and run.instead is None and self._rules.on_giveup is None:
+                _drive.tell_giveup(run)
+                return False
+        except BaseException:
+            self._end()
+            raise
+        return self._verdict != PASS
+
+    def __enter__(self) -> Self:
+        self._enter()
+        limit = self._limit
+        if isinstance(limit, CallCut):
+            limit.bind_cut()
+        if self._rules.attempt_timeout is not None:
+            self._cut = AttemptCut(self._rules)
+            self._cut.__enter__()
+        return self
+
+
+def _function_outside() -> str:
+    """Return the qualified name of the function that the block stands in."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code.co_qualname

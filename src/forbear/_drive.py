@@ -1,0 +1,322 @@
+"""
+The two drivers: they call hooks, wait, and write the log, sync and async.
+
+Law: no policy word stands here; what follows a failure is the run's decision. The two halves differ in `await`
+and in nothing else, and a test compares their syntax trees. What the wrappers need of a driver is three
+questions: does the error pass (`failed`), is the result accepted (`settled`), has the wait ended well
+(`waited`)?
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from . import _clock, _events, _loops
+from ._run import AGAIN, OVER, Run, name_of
+from .errors import BlockingWaitWarning, ConfigError, NestedRetryWarning
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._events import Event
+    from ._rules import Hook, Rules
+
+__all__ = [
+    "afailed",
+    "arefused",
+    "asettled",
+    "asucceeded",
+    "atell_giveup",
+    "atold",
+    "awaited",
+    "failed",
+    "refused",
+    "settled",
+    "succeeded",
+    "tell_giveup",
+    "waited",
+]
+
+
+# -- sync
+
+
+def failed(run: Run, error: Exception, *, cut: bool = False) -> bool:
+    """Deal with a failed attempt; true lets its error pass, and the run has let go of it."""
+    try:
+        verdict = run.judge(error, cut=cut)
+        if verdict == AGAIN:
+            verdict = _retrying(run)
+        if verdict == OVER:
+            tell_giveup(run)
+    except BaseException:
+        run.close()  # a hook raised: its traceback must not hold what this run holds
+        raise
+    if verdict == AGAIN or run.instead is not None:
+        return False
+    run.close()
+    return True
+
+
+def settled(run: Run, result: object) -> bool:
+    """Deal with a returned value; true accepts it, or gives up with it."""
+    judge = run.rules.on_result
+    if judge is not None and judge(result):
+        return refused(run, result)
+    succeeded(run.rules, run, result)
+    return True
+
+
+def refused(run: Run, result: object) -> bool:
+    """Deal with a value that `on_result` calls a failure; true gives up with it."""
+    verdict = run.judge(None, result)
+    if verdict == AGAIN:
+        verdict = _retrying(run)
+    if verdict == OVER:
+        tell_giveup(run)
+    return verdict == OVER and run.instead is None
+
+
+def succeeded(rules: Rules, who: object, result: object) -> None:
+    """Tell of a success: the policy's hook always, the listeners only after failures or with a hook."""
+    hook = rules.on_success
+    if hook is not None or _events.listeners:
+        event = _success(rules, who, result)
+        _events.tell(event)
+        if hook is not None:
+            call_hook(hook, event)
+
+
+def waited(run: Run) -> bool:
+    """Wait before the next attempt; false when something else is to be raised in the error's place."""
+    if run.instead is not None:
+        return False
+    if run.delay > 0.0:
+        _pause(run)
+        if run.interrupted():
+            tell_giveup(run)
+            return False
+    return True
+
+
+def _retrying(run: Run) -> int:
+    _warn_nested(run)
+    hook = run.rules.on_retry
+    log = _events.logger(_events.WARNING)
+    if hook is None and log is None and not _events.listeners:
+        return AGAIN
+    event = run.event("retry")
+    if log is not None:
+        _events.log_retry(log, event, run.text(), run.attempts)
+    _events.tell(event)
+    if hook is None:
+        return AGAIN
+    call_hook(hook, event)
+    return run.recheck()
+
+
+def tell_giveup(run: Run) -> None:
+    """Sign the error that comes out, and tell of it."""
+    run.sign()
+    hook = run.rules.on_giveup
+    log = _events.logger(_events.ERROR)
+    if hook is None and log is None and not _events.listeners:
+        return
+    event = run.event("giveup")
+    if log is not None:
+        _events.log_giveup(log, event, run.because, run.text())
+    _events.tell(event)
+    if hook is not None:
+        call_hook(hook, event)
+
+
+def call_hook(hook: Hook, event: Event) -> None:
+    """Call a hook in sync use; one that hands back something to await is refused."""
+    outcome = hook(event)
+    if hasattr(outcome, "__await__"):
+        close = getattr(outcome, "close", None)
+        if close is not None:
+            close()  # a coroutine that nobody will await
+        raise ConfigError("a hook of a sync call must be a plain function, not an async one: nobody can await it")
+
+
+def _pause(run: Run) -> None:
+    if run.clock is _clock.SYSTEM and _clock.on_event_loop():
+        _warn_blocking(run)
+    waiter = _clock.ThreadWaiter(run.scope)
+    _clock.waiting.add(waiter)
+    try:
+        if not run.is_cancelled():
+            run.clock.sleep(run.delay, waiter)
+    finally:
+        _clock.waiting.discard(waiter)
+
+
+# -- async
+
+
+async def afailed(run: Run, error: Exception, *, cut: bool = False) -> bool:
+    """Deal with a failed attempt; true lets its error pass, and the run has let go of it."""
+    try:
+        verdict = run.judge(error, cut=cut)
+        if verdict == AGAIN:
+            verdict = await _aretrying(run)
+        if verdict == OVER:
+            await atell_giveup(run)
+    except BaseException:
+        run.close()  # a hook raised: its traceback must not hold what this run holds
+        raise
+    if verdict == AGAIN or run.instead is not None:
+        return False
+    run.close()
+    return True
+
+
+async def asettled(run: Run, result: object) -> bool:
+    """Deal with a returned value; true accepts it, or gives up with it."""
+    judge = run.rules.on_result
+    if judge is not None and judge(result):
+        return await arefused(run, result)
+    await asucceeded(run.rules, run, result)
+    return True
+
+
+async def arefused(run: Run, result: object) -> bool:
+    """Deal with a value that `on_result` calls a failure; true gives up with it."""
+    verdict = run.judge(None, result)
+    if verdict == AGAIN:
+        verdict = await _aretrying(run)
+    if verdict == OVER:
+        await atell_giveup(run)
+    return verdict == OVER and run.instead is None
+
+
+async def asucceeded(rules: Rules, who: object, result: object) -> None:
+    """Tell of a success: the policy's hook always, the listeners only after failures or with a hook."""
+    hook = rules.on_success
+    if hook is not None or _events.listeners:
+        event = _success(rules, who, result)
+        _events.tell(event)
+        if hook is not None:
+            await acall_hook(hook, event)
+
+
+async def awaited(run: Run) -> bool:
+    """Wait before the next attempt; false when something else is to be raised in the error's place."""
+    if run.instead is not None:
+        return False
+    if run.delay > 0.0:
+        await _apause(run)
+        if run.interrupted():
+            await atell_giveup(run)
+            return False
+    return True
+
+
+async def _aretrying(run: Run) -> int:
+    _warn_nested(run)
+    hook = run.rules.on_retry
+    log = _events.logger(_events.WARNING)
+    if hook is None and log is None and not _events.listeners:
+        return AGAIN
+    event = run.event("retry")
+    if log is not None:
+        _events.log_retry(log, event, run.text(), run.attempts)
+    _events.tell(event)
+    if hook is None:
+        return AGAIN
+    await acall_hook(hook, event)
+    return run.recheck()
+
+
+async def atell_giveup(run: Run) -> None:
+    """Sign the error that comes out, and tell of it."""
+    run.sign()
+    hook = run.rules.on_giveup
+    log = _events.logger(_events.ERROR)
+    if hook is None and log is None and not _events.listeners:
+        return
+    event = run.event("giveup")
+    if log is not None:
+        _events.log_giveup(log, event, run.because, run.text())
+    _events.tell(event)
+    if hook is not None:
+        await acall_hook(hook, event)
+
+
+async def atold(run: Run, verdict: int) -> int:
+    """Tell the hooks of a verdict that was reached where nothing can be awaited, and return what it is then."""
+    if verdict == AGAIN:
+        verdict = await _aretrying(run)
+    if verdict == OVER:
+        await atell_giveup(run)
+    return verdict
+
+
+async def acall_hook(hook: Hook, event: Event) -> None:
+    """Call a hook in async use, and await it if it is an async one."""
+    outcome: Any = hook(event)
+    if hasattr(outcome, "__await__"):
+        await outcome
+
+
+async def _apause(run: Run) -> None:
+    waiter = _loops.new_waiter(run.scope)
+    _clock.waiting.add(waiter)
+    try:
+        if not run.is_cancelled():
+            await run.clock.asleep(run.delay, waiter)
+    finally:
+        _clock.waiting.discard(waiter)
+
+
+# -- what both share
+
+
+def _success(rules: Rules, who: object, result: object) -> Event:
+    if isinstance(who, Run):
+        return _events.Event("success", who.name, who.number + 1, elapsed=who.elapsed, result=result)
+    return _events.Event("success", name_of(rules, who), 1, result=result)
+
+
+def _warn_nested(run: Run) -> None:
+    inner = run.nested
+    if inner is not None:
+        warnings.warn(
+            f"{run.name} retries an error that {inner} inside it has already retried to the end, so their attempts "
+            'multiply; say nested="stop" to end at the inner one, or nested="allow" if you mean it',
+            NestedRetryWarning,
+            stacklevel=_stack_level(),
+        )
+
+
+def _warn_blocking(run: Run) -> None:
+    if _in_notebook():
+        return  # there the loop belongs to the kernel, and a cell that waits is meant
+    warnings.warn(
+        f"{run.name} waits {run.delay:.3g} s on a thread that runs an event loop, and everything in it stands still; "
+        "make the function async, or call it through asyncio.to_thread",
+        BlockingWaitWarning,
+        stacklevel=_stack_level(),
+    )
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules.get("IPython")
+    get = getattr(shell, "get_ipython", None)
+    return get is not None and hasattr(get(), "kernel")
+
+
+def _stack_level() -> int:
+    """Return the level of the first frame outside forbear, as seen from whoever calls `warnings.warn`."""
+    frame = sys._getframe(1)
+    level = 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+_HOME = __file__[: -len("_drive.py")]

@@ -1,0 +1,340 @@
+"""
+Waiting and cutting off in tasks, on asyncio and on trio.
+
+Law: the two libraries differ here and nowhere else. Each gives a waiter (one wait that can be rung from any
+thread) and a cut (a block that can be cancelled from outside). This file must not know why: no policy, no
+scope. Neither library is imported: whoever runs a task of one has imported it already.
+"""
+
+from __future__ import annotations
+
+import _thread
+import sys
+
+from ._clock import PIECE, SYSTEM, in_trio, is_faked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    import trio
+
+    from ._clock import AsyncWaiter, Clock, Timer
+
+    Cut: TypeAlias = "AsyncioCut | TrioCut"
+
+__all__ = ["new_cut", "new_waiter"]
+
+
+def library() -> str:
+    """Name the library whose task is running: `"asyncio"` or `"trio"`."""
+    module = sys.modules.get("trio")
+    if module is not None and in_trio(module):
+        return "trio"
+    module = sys.modules.get("asyncio")
+    if module is not None and module._get_running_loop() is not None:
+        return "asyncio"
+    raise RuntimeError("forbear waits in tasks of asyncio or trio, and neither is running here")
+
+
+def new_waiter(owner: object) -> AsyncWaiter:
+    """Make a waiter for the task that is running."""
+    return TrioWaiter(owner) if library() == "trio" else AsyncioWaiter(owner)
+
+
+def new_cut() -> Cut:
+    """Make a cut for the task that is running."""
+    return TrioCut() if library() == "trio" else AsyncioCut()
+
+
+def later(loop: asyncio.AbstractEventLoop, seconds: float, fire: Callable[[], object]) -> Timer:
+    """Call back in the loop's thread after so many seconds, also while the loop's clock is frozen."""
+    if not is_faked():
+        return loop.call_later(max(0.0, min(seconds, PIECE)), fire)
+    return thread_timer(seconds, lambda: loop.call_soon_threadsafe(fire))
+
+
+def thread_timer(seconds: float, fire: Callable[[], object]) -> Timer:
+    """Call back from a thread of its own: for event loops whose clock somebody has frozen."""
+    import threading  # noqa: PLC0415 (rare, and not free)
+
+    def run() -> None:
+        try:
+            fire()
+        except RuntimeError:
+            pass  # the loop is gone, and with it whoever waited
+
+    timer = threading.Timer(max(0.0, min(seconds, PIECE)), run)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+class AsyncioWaiter:
+    """One wait of an asyncio task."""
+
+    __slots__ = ("_future", "_loop", "_rung", "owner")
+
+    def __init__(self, owner: object = None) -> None:
+        self.owner = owner
+        self._loop: asyncio.AbstractEventLoop = sys.modules["asyncio"].get_running_loop()
+        self._future: asyncio.Future[None] | None = None
+        self._rung = False
+
+    def ring(self) -> None:
+        """End the wait; from any thread or a signal handler."""
+        self._rung = True
+        try:
+            self._loop.call_soon_threadsafe(self._wake)
+        except RuntimeError:
+            pass  # the loop is closed: nobody waits any more
+
+    def _wake(self) -> None:
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)
+
+    async def wait(self, seconds: float | None) -> bool:
+        """Wait so many seconds, or without limit, and tell whether it was rung."""
+        self._future = self._loop.create_future()
+        if self._rung:
+            return True
+        timer = None if seconds is None else later(self._loop, seconds, self._wake)
+        try:
+            await self._future
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return self._rung
+
+
+class TrioWaiter:
+    """One wait of a trio task."""
+
+    __slots__ = ("_event", "_rung", "_token", "_trio", "owner")
+
+    def __init__(self, owner: object = None) -> None:
+        self.owner = owner
+        self._trio = sys.modules["trio"]
+        self._token: trio.lowlevel.TrioToken = self._trio.lowlevel.current_trio_token()
+        self._event: trio.Event = self._trio.Event()
+        self._rung = False
+
+    def ring(self) -> None:
+        """End the wait; from any thread or a signal handler."""
+        self._rung = True
+        try:
+            self._token.run_sync_soon(self._wake)
+        except self._trio.RunFinishedError:
+            pass  # nobody waits any more
+
+    def _wake(self) -> None:
+        self._event.set()
+
+    async def wait(self, seconds: float | None) -> bool:
+        """Wait so many seconds, or without limit, and tell whether it was rung."""
+        if self._rung:
+            return True
+        self._event = self._trio.Event()
+        if seconds is None:
+            await self._event.wait()
+        elif is_faked():
+            timer = thread_timer(seconds, lambda: self._token.run_sync_soon(self._wake))
+            try:
+                await self._event.wait()
+            finally:
+                timer.cancel()
+        else:
+            with self._trio.move_on_after(seconds):
+                await self._event.wait()
+        return self._rung
+
+
+class Sweeper:
+    """
+    The cuts of one event loop whose timers are still to be armed.
+
+    Arming a timer costs more than most calls that succeed at once, so a cut is armed on the loop's next turn:
+    a block that never suspends has left by then. Blocks that don't suspend leave in the reverse order of
+    their entering, so what they leave behind is always on top, and the list stays as deep as they nest.
+    """
+
+    __slots__ = ("_loop", "_scheduled", "cuts")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._scheduled = False
+        self.cuts: list[AsyncioCut] = []
+
+    def add(self, cut: AsyncioCut) -> None:
+        """Have the cut armed on the loop's next turn."""
+        self.cuts.append(cut)
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._sweep)
+
+    def _sweep(self) -> None:
+        self._scheduled = False
+        cuts, self.cuts = self.cuts, []
+        for cut in cuts:
+            cut.arm()
+
+
+class _Local(_thread._local):
+    loop: asyncio.AbstractEventLoop | None = None
+    sweeper: Sweeper
+
+
+_local = _Local()
+
+
+def sweeper_of(loop: asyncio.AbstractEventLoop) -> Sweeper:
+    """Return the sweeper of the loop that runs on this thread."""
+    if _local.loop is not loop:
+        _local.loop = loop
+        _local.sweeper = Sweeper(loop)
+    return _local.sweeper
+
+
+class AsyncioCut:
+    """
+    A block of an asyncio task that can be cancelled from outside.
+
+    `enter` and `leave` bracket the block. `leave` is told what came out of it and says whether that is this
+    cut's own cancellation and nobody else's: then the caller puts an error of its own in the place of it.
+    """
+
+    __slots__ = ("_cancelling", "_clock", "_fired", "_left", "_loop", "_task", "_timers", "_when")
+
+    _when: float
+    _clock: Clock
+
+    def __init__(self) -> None:
+        asyncio = sys.modules["asyncio"]
+        self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a time limit can cut off only what runs in a task")
+        self._task: asyncio.Task[object] = task
+        # As asyncio.timeout: cancellations that were asked for before the block are not this cut's.
+        self._cancelling = self._task.cancelling()
+        self._fired = self._left = False
+        self._timers: list[Timer] | None = None
+
+    def enter(self) -> None:
+        """Begin the block."""
+
+    def at(self, when: float, clock: Clock) -> None:
+        """Cut the block off when the clock shows *when*."""
+        self._when = when
+        self._clock = clock
+        sweeper_of(self._loop).add(self)
+
+    def arm(self) -> None:
+        """Arm the timers, unless the block has been left already."""
+        if self._left:
+            return
+        self._timers = []
+        left = self._when - self._clock.now()
+        virtual = self._clock.timer(self._when, self._expire_soon)
+        if virtual is not None:
+            self._timers.append(virtual)
+        if self._clock.real:
+            self._timers.append(later(self._loop, left, self._expire))
+
+    def _expire_soon(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._expire)
+        except RuntimeError:
+            pass  # the loop is closed, the block with it
+
+    def _expire(self) -> None:
+        if self._left or self._fired:
+            return
+        left = self._when - self._clock.now()
+        if left > 0 and self._clock is SYSTEM and not is_faked():
+            self.arm()  # a piece of a long limit is over
+            return
+        self._clock.reach(self._when)
+        self._cancel()
+
+    def fire(self) -> None:
+        """Cut the block off; from any thread or a signal handler, twice is fine."""
+        try:
+            self._loop.call_soon_threadsafe(self._cancel)
+        except RuntimeError:
+            pass  # the loop is closed, the block with it
+
+    def _cancel(self) -> None:
+        if not (self._left or self._fired):
+            self._fired = True
+            self._task.cancel()
+
+    def leave(self, error: BaseException | None) -> bool:
+        """End the block, and tell whether the error is this cut's own cancellation."""
+        self._left = True
+        if self._timers is None:
+            cuts = sweeper_of(self._loop).cuts
+            if cuts and cuts[-1] is self:
+                cuts.pop()
+        else:
+            for timer in self._timers:
+                timer.cancel()
+        if not self._fired:
+            return False
+        alone = self._task.uncancel() <= self._cancelling
+        return alone and isinstance(error, sys.modules["asyncio"].CancelledError)
+
+
+class TrioCut:
+    """A block of a trio task that can be cancelled from outside; as AsyncioCut."""
+
+    __slots__ = ("_clock", "_fired", "_scope", "_timer", "_token", "_trio", "_when")
+
+    def __init__(self) -> None:
+        self._trio = sys.modules["trio"]
+        self._scope: trio.CancelScope = self._trio.CancelScope()
+        self._token: trio.lowlevel.TrioToken = self._trio.lowlevel.current_trio_token()
+        self._timer: Timer | None = None
+        self._clock: Clock = SYSTEM
+        self._when: float | None = None
+        self._fired = False
+
+    def enter(self) -> None:
+        """Begin the block."""
+        self._scope.__enter__()
+
+    def at(self, when: float, clock: Clock) -> None:
+        """Cut the block off when the clock shows *when*."""
+        self._when = when
+        self._clock = clock
+        self._timer = clock.timer(when, self._expire_soon)
+        left = when - clock.now()
+        if is_faked():
+            self._timer = thread_timer(left, self._expire_soon)
+        elif clock.real:
+            self._scope.deadline = self._trio.current_time() + left
+
+    def fire(self) -> None:
+        """Cut the block off; from any thread or a signal handler, twice is fine."""
+        self._fired = True
+        self._expire_soon()
+
+    def _expire_soon(self) -> None:
+        try:
+            self._token.run_sync_soon(self._scope.cancel)
+        except self._trio.RunFinishedError:
+            pass  # the block has ended with everything else
+
+    def leave(self, error: BaseException | None) -> bool:
+        """End the block, and tell whether the error is this cut's own cancellation."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if error is None:
+            self._scope.__exit__(None, None, None)
+            return False
+        swallowed = bool(self._scope.__exit__(type(error), error, error.__traceback__))
+        if swallowed and self._when is not None and not self._fired:
+            self._clock.reach(self._when)
+        return swallowed

@@ -1,0 +1,235 @@
+"""
+What is written about a failure: its text on one line, the note, and the mark that outer policies read.
+
+Law: whatever an error object does (a `str()` that raises, megabytes of text, no room for attributes, a cycle of
+causes), writing about it neither fails nor grows. The mark is plain data, so that a marked error pickles for
+readers without forbear. This file must not know policies or clocks.
+"""
+
+from __future__ import annotations
+
+import _thread
+import itertools
+import os
+import sys
+
+from ._clock import in_trio
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+__all__ = ["EPOCH", "describe", "find_mark", "glance", "label", "mark", "mark_inside", "may_have_mark", "one_line", "reason"]
+
+LONGEST = 500
+DEPTH = 64
+MARK = "__forbear__"
+
+# How many times trying has ended in this process. While it stands still, there is no mark to look for.
+EPOCH = [0]
+_next_epoch = itertools.count(1).__next__
+
+# Reason, epoch, process, policy, the note's text; and where it was made: thread, task, forbear's frames.
+Mark = tuple[str, int, int, str, str, int, int, tuple[int, ...]]
+
+# The files whose frames call the user's function; the drivers add theirs.
+callers: set[str] = set()
+
+
+def next_epoch() -> int:
+    """Count one more end of trying."""
+    EPOCH[0] = epoch = _next_epoch()
+    return epoch
+
+
+def one_line(text: str, longest: int = LONGEST) -> str:
+    """
+    Return the text on one line of printable characters, cut to a length.
+
+    >>> one_line("  two\\n lines\\x1b[31m ")
+    'two lines\\\\x1b[31m'
+    """
+    cut = len(text) > longest * 4
+    text = " ".join(text[: longest * 4].split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text[: longest - 3] + "..." if cut or len(text) > longest else text
+
+
+def describe(error: BaseException) -> str:
+    """
+    Return `Type: message` on one line, at most 500 characters, whatever `str()` does.
+
+    >>> describe(ConnectionError("refused\\nby peer"))
+    'ConnectionError: refused by peer'
+    >>> describe(TimeoutError())
+    'TimeoutError'
+    """
+    name = type(error).__name__
+    try:
+        text = str.__str__(str(error))  # an exact str: a subclass could misbehave later
+    except Exception as failure:  # noqa: BLE001 (somebody else's __str__ may raise anything)
+        text = f"<its text can't be had: {type(failure).__name__}>"
+    return one_line(f"{name}: {text}" if text else name)
+
+
+def label(fn: object) -> str:
+    """Return a name for a function, a partial or a callable object."""
+    while not hasattr(fn, "__qualname__") and (inner := getattr(fn, "func", None)) is not None:
+        fn = inner  # a partial
+    text = fn if isinstance(fn, str) else getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    return one_line(str(text), 200)
+
+
+def glance(error: BaseException) -> str:
+    """Return the raw text of an error, cut but not yet made one line: cheap enough for every failure."""
+    try:
+        text = str(error)[: LONGEST * 4]
+    except Exception:  # noqa: BLE001 (somebody else's __str__)
+        return describe(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def described(error: BaseException, how: Callable[[BaseException], object]) -> str:
+    """Return the text of an error by the user's own `describe`, or by ours where theirs fails."""
+    if how is not describe:
+        try:
+            text = how(error)
+        except Exception:  # noqa: BLE001 (a broken describe must not hide the failure it describes)
+            text = None
+        if isinstance(text, str):
+            return one_line(text)
+    return describe(error)
+
+
+def mark(error: BaseException, why: str, policy: str, note: str) -> None:
+    """
+    Leave one note and one mark on an error; an older one of ours is replaced.
+
+    An object that takes neither is left alone.
+    """
+    old = _mark_of(error)
+    made: Mark = (why, next_epoch(), os.getpid(), policy, note, *_place(), tuple(_frames()))
+    try:
+        notes = getattr(error, "__notes__", None)
+        if old is not None and isinstance(notes, list) and old[4] in notes:
+            notes[notes.index(old[4])] = note
+        else:
+            error.add_note(note)
+    except Exception:  # noqa: BLE001, S110 (its own add_note may raise anything)
+        pass
+    try:
+        setattr(error, MARK, made)
+    except Exception:  # noqa: BLE001, S110 (frozen by its own __setattr__)
+        pass
+
+
+def _mark_of(error: BaseException) -> Mark | None:
+    """Return the mark on this very object; what is not ours to the letter is no mark."""
+    try:
+        found = getattr(error, MARK, None)
+    except Exception:  # noqa: BLE001 (a __getattr__ of its own)
+        return None
+    if type(found) is not tuple or tuple(map(type, found)) != (str, int, int, str, str, int, int, tuple):
+        return None
+    return found
+
+
+def _place() -> tuple[int, int]:
+    """Return the numbers of this thread and of the task that runs on it, 0 for none."""
+    task = None
+    trio, asyncio = sys.modules.get("trio"), sys.modules.get("asyncio")
+    if trio is not None and in_trio(trio):
+        task = trio.lowlevel.current_task()
+    elif asyncio is not None and asyncio._get_running_loop() is not None:
+        task = asyncio.current_task()
+    return _thread.get_ident(), 0 if task is None else id(task)
+
+
+def _frames() -> Iterator[int]:
+    """Yield the numbers of the frames that call a user's function now, from the innermost outwards."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename in callers:
+            yield id(frame)
+        frame = frame.f_back
+
+
+def _made_inside(found: Mark, since: int | None) -> bool:
+    """
+    Tell whether a mark was made during the call that asks.
+
+    A call notes nothing when it begins, because success costs nothing; so it asks whether its own frame was
+    on the stack when the mark was made. A mark from another thread, task or process came with something that
+    this call waited for. Only who knows its beginning (a block) can say by the count.
+    """
+    if since is not None:
+        return found[1] > since or found[2] != os.getpid()
+    if found[2] != os.getpid() or found[5:7] != _place():
+        return True
+    return next(_frames(), 0) in found[7]
+
+
+def may_have_mark(error: BaseException) -> bool:
+    """Tell whether a closer look for a mark is worth its time."""
+    if error.__context__ is not None or error.__cause__ is not None or isinstance(error, BaseExceptionGroup):
+        return True
+    return _mark_of(error) is not None
+
+
+def find_mark(error: BaseException | None, counts: Callable[[Mark], bool] | None = None) -> Mark | None:
+    """
+    Return the mark of an error, of what caused it, or of all members of a group, or None.
+
+    Looked for along `__cause__`, else along a `__context__` that is not suppressed.
+
+    Args:
+        counts: Which marks count; all if left out.
+    """
+    return _find(error, counts, [DEPTH])
+
+
+def mark_inside(error: BaseException, since: int | None) -> Mark | None:
+    """
+    Return the mark that was made during the call that asks, from within its own frame.
+
+    Args:
+        since: The count of `EPOCH` when the call began, or None where it is not known.
+    """
+    return find_mark(error, lambda found: _made_inside(found, since))
+
+
+def _find(error: BaseException | None, counts: Callable[[Mark], bool] | None, budget: list[int]) -> Mark | None:
+    while error is not None and budget[0] > 0:
+        budget[0] -= 1
+        found = _mark_of(error)
+        if found is not None and (counts is None or counts(found)):
+            return found
+        if isinstance(error, BaseExceptionGroup):
+            marks = [_find(member, counts, budget) for member in error.exceptions[:DEPTH]]
+            if marks and all(marks):
+                return marks[0]
+        if error.__cause__ is not None:
+            error = error.__cause__
+        else:
+            error = None if error.__suppress_context__ else error.__context__
+    return None
+
+
+def reason(error: BaseException) -> str | None:
+    """
+    Return why trying ended with this error, or None if no policy gave it up.
+
+    One of `"attempts"`, `"timeout"`, `"backoff"`, `"budget"`, `"permanent"`, `"hint"`, `"nested"` and
+    `"cancelled"`. An error raised from such an error has its reason, and so has a group of them.
+
+    >>> from forbear import retry, Constant
+    >>> try:
+    ...     retry(on=ZeroDivisionError, attempts=2, backoff=Constant(0)).call(divmod, 1, 0)
+    ... except ZeroDivisionError as error:
+    ...     print(reason(error))
+    attempts
+    """
+    found = find_mark(error)
+    return None if found is None else found[0]

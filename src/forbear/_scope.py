@@ -1,0 +1,325 @@
+"""
+Time limits and cancellation that travel: what surrounds a call, without being handed to it.
+
+Law: one context variable holds the innermost scope, each scope knows the next one outwards, and nested scopes
+only ever shorten. A scope says how much time is left and whether it was cancelled; it must not know policies,
+attempts or delays. No lock: `cancel` may run in a signal handler of the very thread that it interrupts.
+"""
+
+from __future__ import annotations
+
+import contextvars
+
+from . import _clock, _loops
+from ._duration import seconds
+from ._notes import EPOCH, next_epoch
+from .errors import Cancelled, ConfigError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import timedelta
+    from types import TracebackType
+    from typing import Self
+
+    from ._clock import Clock
+    from ._loops import Cut
+
+__all__ = ["Scope", "cancel_all", "current", "remaining", "scope"]
+
+AMBIENT: contextvars.ContextVar[Scope | None] = contextvars.ContextVar("forbear", default=None)
+
+# The last cancel_all: how many ends of trying had been counted by then, and its reason. It ends the waits of
+# calls that had begun before; what begins later is free.
+_all_cancelled: tuple[int, str] = (-1, "")
+
+
+class Scope:
+    """
+    A time limit and a cancellation that everything inside the block keeps to.
+
+    Made by `scope()`. A plain `with` bounds the waits inside; `async with` also cuts off what runs.
+    """
+
+    __slots__ = (
+        "_cut",
+        "_entered",
+        "_reason",
+        "_token",
+        "attempts",
+        "clock",
+        "deadline",
+        "failure",
+        "limit",
+        "open",
+        "parent",
+        "started",
+        "timeout",
+    )
+
+    _token: contextvars.Token[Scope | None] | None
+
+    def __init__(self, timeout: float | None = None, clock: Clock | None = None, limit: int | None = None) -> None:
+        self.timeout = timeout
+        self.clock = clock
+        self.limit = limit
+        self.parent: Scope | None = None
+        self.deadline: float | None = None
+        self.started: float | None = None
+        self.failure: BaseException | None = None  # the last one inside, for the error of the cut
+        self.attempts = 0  # how many had failed by then
+        self.open = self._entered = False
+        self._reason: str | None = None
+        self._token = None
+        self._cut: Cut | None = None
+
+    def __repr__(self) -> str:
+        state = "open" if self.open else "closed"
+        because = "" if self._reason is None else f", cancelled={self._reason!r}"
+        return f"<scope timeout={self.timeout}, {state}{because}>"
+
+    # -- entering and leaving
+
+    def start(self) -> None:
+        """Fix the parent, the clock and the deadline; nothing is bound by it yet."""
+        if self._entered:
+            raise ConfigError("a scope is entered once; make another one with forbear.scope(timeout=2.0)")
+        self.parent = current()
+        if self.clock is None:
+            self.clock = clock_of(self.parent)
+        if self.timeout is not None:
+            self.started = self.clock.now()
+            self.deadline = self.started + self.timeout
+        self.open = self._entered = True
+
+    def bind(self) -> None:
+        """Become the innermost scope of this context."""
+        self._token = AMBIENT.set(self)
+
+    def unbind(self) -> None:
+        """Give the context back its outer scope."""
+        token, self._token = self._token, None
+        if token is None:
+            return
+        try:
+            AMBIENT.reset(token)
+        except ValueError:
+            pass  # left in another context than entered (an async fixture, say); `open` says it all
+
+    def enter(self) -> None:
+        """Start and bind."""
+        self.start()
+        self._token = AMBIENT.set(self)
+
+    def leave(self) -> None:
+        """Bind nobody any more, also not the tasks that outlive the block."""
+        self.open = False
+        self.failure = None
+        self.unbind()
+
+    @property
+    def elapsed(self) -> float | None:
+        """Seconds since it started, or None for a scope without a time limit."""
+        return None if self.started is None or self.clock is None else self.clock.now() - self.started
+
+    def __enter__(self) -> Self:
+        self.enter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.leave()
+
+    async def __aenter__(self) -> Self:
+        self.enter_cut()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.leave_cut(error)
+
+    def enter_cut(self) -> None:
+        """Become the innermost scope, and cut the block off when its time is over or it is cancelled."""
+        self.start()
+        self.bind_cut()
+
+    def bind_cut(self) -> None:
+        """Bind, and have what runs from now on cut off."""
+        cut = _loops.new_cut()
+        self.bind()
+        self._cut = cut
+        cut.enter()
+        if self.deadline is not None and self.clock is not None:
+            cut.at(self.deadline, self.clock)
+        if self._reason is not None:
+            cut.fire()
+
+    def leave_cut(self, error: BaseException | None) -> None:
+        """Leave; the cancellation that this scope has caused becomes Cancelled or TimeoutError."""
+        try:
+            self.unbind_cut(error)
+        finally:
+            self.leave()
+
+    def unbind_cut(self, error: BaseException | None) -> None:
+        """Unbind; the cancellation that this scope has caused becomes Cancelled or TimeoutError."""
+        cut, self._cut = self._cut, None
+        self.unbind()
+        if cut is None or not cut.leave(error):
+            return
+        if self._reason is not None:
+            raise Cancelled(self._reason) from self.failure
+        raise TimeoutError(f"the time limit of {self.timeout:g} s is over") from self.failure
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether this scope cuts off what runs inside, and has a reason to by now."""
+        if self._cut is None:
+            return False
+        return self._reason is not None or (self.deadline is not None and self.clock is not None and self.clock.now() >= self.deadline)
+
+    # -- cancelling
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """
+        Cancel everything inside: waits end at once, and no new one begins.
+
+        It may be called from any thread and from a signal handler. Twice is fine; the first reason stays.
+
+        Args:
+            reason: What `Cancelled.reason` will say.
+        """
+        if self._reason is None:
+            self._reason = str(reason)
+        _clock.ring(self.surrounds)
+        cut = self._cut
+        if cut is not None:
+            cut.fire()
+
+    @property
+    def cancelled(self) -> str | None:
+        """The reason for which this scope, or one around it, was cancelled; else None."""
+        node: Scope | None = self
+        while node is not None:
+            if node._reason is not None and (node.open or node is self):
+                return node._reason
+            node = node.parent
+        return None
+
+    def check(self) -> None:
+        """
+        Raise Cancelled if this scope, or one around it, was cancelled.
+
+        For long work of your own that wants to stop early.
+        """
+        reason = self.cancelled
+        if reason is not None:
+            raise Cancelled(reason)
+
+    def surrounds(self, inner: object) -> bool:
+        """Tell whether the other scope is this one or inside it."""
+        node = inner if isinstance(inner, Scope) else None
+        while node is not None:
+            if node is self:
+                return True
+            node = node.parent
+        return False
+
+
+def scope(timeout: float | timedelta | None = None) -> Scope:
+    """
+    Bound everything that runs inside the block; nested scopes only ever shorten.
+
+    With a plain `with`, no wait begins that would end after the limit, and `cancel` wakes every wait; an
+    attempt that runs can't be cut. With `async with`, what runs inside is also cut off: TimeoutError when the
+    time is over, `Cancelled` when it is cancelled. A function always runs at least once. Tasks,
+    `asyncio.to_thread` and `trio.to_thread` inherit the scope; plain threads and executors don't.
+
+    >>> import forbear
+    >>> with forbear.scope(timeout=2.0) as scope:
+    ...     0.0 < forbear.remaining() <= 2.0
+    True
+
+    Args:
+        timeout: Seconds for the whole block, or None: no limit of its own.
+
+    Raises:
+        ConfigError: The timeout is no number of seconds.
+    """
+    return Scope(seconds("timeout", timeout, none=True))
+
+
+def current() -> Scope | None:
+    """Return the innermost scope that is still open."""
+    node = AMBIENT.get()
+    while node is not None and not node.open:
+        node = node.parent
+    return node
+
+
+def clock_of(node: Scope | None) -> Clock:
+    """Return the clock that waits inside this scope keep to."""
+    if node is not None and node.clock is not None:
+        return node.clock
+    return _clock.everywhere or _clock.SYSTEM
+
+
+def time_left(node: Scope | None) -> float | None:
+    """Return the seconds until the first limit around, negative when it is over; None without a limit."""
+    least: float | None = None
+    while node is not None:
+        if node.deadline is not None and node.open:
+            assert node.clock is not None  # noqa: S101 (set by enter)
+            left = node.deadline - node.clock.now()
+            if least is None or left < least:
+                least = left
+        node = node.parent
+    return least
+
+
+def remaining() -> float | None:
+    """
+    Return the seconds left of the time limits around, at least 0, or None without a limit.
+
+    Hand it to the client library you call: `client.get(url, timeout=forbear.remaining())`.
+
+    >>> remaining() is None
+    True
+    """
+    left = time_left(current())
+    return None if left is None else max(0.0, left)
+
+
+def cancelled(node: Scope | None, began: int) -> str | None:
+    """
+    Return why what began back then inside this scope is cancelled, or None.
+
+    Args:
+        began: How many ends of trying (`EPOCH`) had been counted when it began.
+    """
+    while node is not None:
+        if node._reason is not None and node.open:
+            return node._reason
+        node = node.parent
+    return _all_cancelled[1] if began < _all_cancelled[0] else None
+
+
+def cancel_all(reason: str = "cancelled") -> None:
+    """
+    End every wait of this process, in every thread and task, with Cancelled; for shutdown handlers.
+
+    Calls and tickers that had begun by now don't wait any more; what begins later is free. It may be called
+    from a signal handler.
+
+    Args:
+        reason: What `Cancelled.reason` will say.
+    """
+    global _all_cancelled  # noqa: PLW0603 (one process, one answer)
+    _all_cancelled = (next_epoch(), str(reason))
+    _clock.ring(lambda owner: True)  # noqa: ARG005
+
+
+def began() -> int:
+    """Return the count of ends of trying so far, to be handed to `cancelled`."""
+    return EPOCH[0]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 
 from . import _drive
-from ._limits import AttemptCut, CallCut
+from ._limits import AttemptCut, CallCut, sign_cut_off
 from ._notes import EPOCH
 from ._run import OVER, PASS, Run
 from ._scope import Scope, current, time_left
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from ._events import Event
     from ._rules import Rules
 
 __all__ = ["AsyncAttempts", "Attempt", "Attempts"]
@@ -160,12 +161,14 @@ class Attempts(Attempt):
 class AsyncAttempts(Attempt):
     """The loop of an async block; the attempt itself is entered with a plain `with`."""
 
-    __slots__ = ("_cut", "_verdict")
+    __slots__ = ("_cut", "_ended", "_event", "_verdict")
 
     def __init__(self, rules: Rules) -> None:
         if kind_of(rules.on_success) == "async":
             raise ConfigError("on_success of a block must be a plain function: its body may leave before it is awaited")
         self._cut: AttemptCut | None = None
+        self._ended: BaseException | None = None
+        self._event: Event | None = None
         self._verdict = PASS
         super().__init__(rules, None if rules.total_timeout is None else CallCut(rules.total_timeout))
 
@@ -178,8 +181,8 @@ class AsyncAttempts(Attempt):
             raise StopAsyncIteration
         if state == OFFERED:
             raise self._not_entered()
-        if state == FAILED and self._run is not None:
-            error = await self._after(self._run)
+        if state == FAILED:
+            error = await self._after()
             if error is not None:
                 self._end()
                 try:
@@ -188,18 +191,36 @@ class AsyncAttempts(Attempt):
                     del error  # its traceback holds this frame
         return self._offer()
 
-    async def _after(self, run: Run) -> BaseException | None:
+    async def _after(self) -> BaseException | None:
         """Tell the hooks and wait; what is returned ends the block."""
+        run = self._run
+        if self._ended is not None:
+            error, self._ended = self._ended, None
+            if self._rules.on_giveup is not None and self._event is not None:
+                await _drive.acall_hook(self._rules.on_giveup, self._event)
+            return error
+        assert run is not None  # noqa: S101 (an attempt has failed)
         error = run.error
         if await _drive.atold(run, self._verdict) == OVER and run.instead is None:
             return error
         return None if await _drive.awaited(run) else run.pop()
 
+    def __enter__(self) -> Self:
+        self._enter()
+        limit = self._limit
+        if isinstance(limit, CallCut):
+            limit.bind_cut()
+        if self._rules.attempt_timeout is not None:
+            self._cut = AttemptCut(self._rules)
+            self._cut.__enter__()
+        return self
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
         cut_off = self._leave_cut(kind, error, traceback)
-        self._leave_limit(error if cut_off is None else cut_off)
+        if self._leave_limit(error if cut_off is None else cut_off):
+            return True
         if error is None:
             if self._run is not None or self._rules.on_success is not None:
                 who = self._run or _function_outside()
@@ -226,13 +247,25 @@ class AsyncAttempts(Attempt):
                 return over
         return None
 
-    def _leave_limit(self, error: BaseException | None) -> None:
-        if isinstance(self._limit, CallCut):
-            try:
-                self._limit.unbind_cut(error)
-            except BaseException:
-                self._end()
-                raise
+    def _leave_limit(self, error: BaseException | None) -> bool:
+        """Leave the time limit of the block; true if it has cut off, and a hook is to be awaited first."""
+        limit = self._limit
+        if not isinstance(limit, CallCut):
+            return False
+        try:
+            limit.unbind_cut(error)
+        except TimeoutError as over:
+            self._event = sign_cut_off(self._rules, _function_outside(), over, limit)
+            if self._rules.on_giveup is not None:
+                self._ended = over
+                self._state = FAILED
+                return True
+            self._end()
+            raise
+        except BaseException:
+            self._end()
+            raise
+        return False
 
     def _goes_on(self, error: Exception, *, cut: bool) -> bool:
         """Judge the failure; true goes round the loop, where hooks can be awaited."""
@@ -247,16 +280,6 @@ class AsyncAttempts(Attempt):
             self._end()
             raise
         return self._verdict != PASS
-
-    def __enter__(self) -> Self:
-        self._enter()
-        limit = self._limit
-        if isinstance(limit, CallCut):
-            limit.bind_cut()
-        if self._rules.attempt_timeout is not None:
-            self._cut = AttemptCut(self._rules)
-            self._cut.__enter__()
-        return self
 
 
 def _function_outside() -> str:

@@ -81,6 +81,13 @@ class CallCut(Scope):
 
 async def acut_off(rules: Rules, fn: object, error: TimeoutError, limit: CallCut) -> None:
     """Sign the error of a call that its time limit has cut off, and tell of it."""
+    event = sign_cut_off(rules, fn, error, limit)
+    if rules.on_giveup is not None:
+        await _drive.acall_hook(rules.on_giveup, event)
+
+
+def sign_cut_off(rules: Rules, fn: object, error: TimeoutError, limit: CallCut) -> _events.Event:
+    """Sign the error, tell the listeners and the log, and return the event for the hook."""
     name = name_of(rules, fn)
     because = f"timeout: cut off by total_timeout={rules.total_timeout:g} s"
     number = limit.attempts + 1
@@ -90,5 +97,4 @@ async def acut_off(rules: Rules, fn: object, error: TimeoutError, limit: CallCut
     if log is not None:
         _events.log_giveup(log, event, because, _notes.described(error, rules.describe))
     _events.tell(event)
-    if rules.on_giveup is not None:
-        await _drive.acall_hook(rules.on_giveup, event)
+    return event

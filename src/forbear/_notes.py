@@ -14,6 +14,7 @@ import os
 import sys
 
 from ._clock import in_trio
+from .errors import Cancelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -231,5 +232,7 @@ def reason(error: BaseException) -> str | None:
     ...     print(reason(error))
     attempts
     """
+    if isinstance(error, Cancelled):
+        return "cancelled"
     found = find_mark(error)
     return None if found is None else found[0]

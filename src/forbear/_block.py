@@ -148,7 +148,7 @@ class Attempts(Attempt):
         if isinstance(error, Exception):
             self._state = FAILED
             try:
-                over = _drive.failed(self._failed_run(), error)
+                over = _drive.failed(self._failed_run())
             except BaseException:
                 self._end()
                 raise

@@ -13,7 +13,8 @@ import sys
 import warnings
 
 from . import _clock, _events, _loops
-from ._run import AGAIN, OVER, Run, name_of
+from ._events import ERROR, WARNING
+from ._run import AGAIN, OVER, PASS, Run, name_of
 from .errors import BlockingWaitWarning, ConfigError, NestedRetryWarning
 
 TYPE_CHECKING = False
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._events import Event
+    from ._limits import AttemptCut
     from ._rules import Hook, Rules
 
 __all__ = [
+    "abegun",
+    "acall_hook",
     "afailed",
     "arefused",
     "asettled",
@@ -31,6 +35,8 @@ __all__ = [
     "atell_giveup",
     "atold",
     "awaited",
+    "begun",
+    "call_hook",
     "failed",
     "refused",
     "settled",
@@ -40,13 +46,25 @@ __all__ = [
 ]
 
 
+exception = sys.exception
+
 # -- sync
 
 
-def failed(run: Run, error: Exception, *, cut: bool = False) -> bool:
-    """Deal with a failed attempt; true lets its error pass, and the run has let go of it."""
+def begun(rules: Rules, fn: object, cut: AttemptCut | None = None) -> Run | None:
+    """Deal with the first failure of a call, the error that is just being handled; None lets it pass."""
+    run = Run(rules, fn)
+    return None if failed(run, cut) else run
+
+
+def failed(run: Run, cut: AttemptCut | None = None) -> bool:
+    """Deal with a failed attempt, the error that is just being handled; true lets it pass."""
     try:
-        verdict = run.judge(error, cut=cut)
+        error = exception()
+        if isinstance(error, Exception):
+            verdict = run.judge(error, cut=cut is not None and cut.made(error))
+        else:
+            verdict = PASS
         if verdict == AGAIN:
             verdict = _retrying(run)
         if verdict == OVER:
@@ -62,16 +80,21 @@ def failed(run: Run, error: Exception, *, cut: bool = False) -> bool:
 
 def settled(run: Run, result: object) -> bool:
     """Deal with a returned value; true accepts it, or gives up with it."""
-    judge = run.rules.on_result
-    if judge is not None and judge(result):
-        return refused(run, result)
-    succeeded(run.rules, run, result)
+    try:
+        judge = run.rules.on_result
+        if judge is not None and judge(result):
+            return refused(run, result)
+        run.close()
+        succeeded(run.rules, run, result)
+    except BaseException:
+        run.close()
+        raise
     return True
 
 
 def refused(run: Run, result: object) -> bool:
     """Deal with a value that `on_result` calls a failure; true gives up with it."""
-    verdict = run.judge(None, result)
+    verdict = run.judge_result(result)
     if verdict == AGAIN:
         verdict = _retrying(run)
     if verdict == OVER:
@@ -91,20 +114,26 @@ def succeeded(rules: Rules, who: object, result: object) -> None:
 
 def waited(run: Run) -> bool:
     """Wait before the next attempt; false when something else is to be raised in the error's place."""
+    if not run.pending:
+        return True
     if run.instead is not None:
         return False
     if run.delay > 0.0:
-        _pause(run)
-        if run.interrupted():
-            tell_giveup(run)
-            return False
+        try:
+            _pause(run)
+            if run.is_cancelled():
+                tell_giveup(run)
+                return False
+        except BaseException:
+            run.close()
+            raise
     return True
 
 
 def _retrying(run: Run) -> int:
     _warn_nested(run)
     hook = run.rules.on_retry
-    log = _events.logger(_events.WARNING)
+    log = _events.logger(WARNING)
     if hook is None and log is None and not _events.listeners:
         return AGAIN
     event = run.event("retry")
@@ -121,7 +150,7 @@ def tell_giveup(run: Run) -> None:
     """Sign the error that comes out, and tell of it."""
     run.sign()
     hook = run.rules.on_giveup
-    log = _events.logger(_events.ERROR)
+    log = _events.logger(ERROR)
     if hook is None and log is None and not _events.listeners:
         return
     event = run.event("giveup")
@@ -157,10 +186,20 @@ def _pause(run: Run) -> None:
 # -- async
 
 
-async def afailed(run: Run, error: Exception, *, cut: bool = False) -> bool:
-    """Deal with a failed attempt; true lets its error pass, and the run has let go of it."""
+async def abegun(rules: Rules, fn: object, cut: AttemptCut | None = None) -> Run | None:
+    """Deal with the first failure of a call, the error that is just being handled; None lets it pass."""
+    run = Run(rules, fn)
+    return None if await afailed(run, cut) else run
+
+
+async def afailed(run: Run, cut: AttemptCut | None = None) -> bool:
+    """Deal with a failed attempt, the error that is just being handled; true lets it pass."""
     try:
-        verdict = run.judge(error, cut=cut)
+        error = exception()
+        if isinstance(error, Exception):
+            verdict = run.judge(error, cut=cut is not None and cut.made(error))
+        else:
+            verdict = PASS
         if verdict == AGAIN:
             verdict = await _aretrying(run)
         if verdict == OVER:
@@ -176,16 +215,21 @@ async def afailed(run: Run, error: Exception, *, cut: bool = False) -> bool:
 
 async def asettled(run: Run, result: object) -> bool:
     """Deal with a returned value; true accepts it, or gives up with it."""
-    judge = run.rules.on_result
-    if judge is not None and judge(result):
-        return await arefused(run, result)
-    await asucceeded(run.rules, run, result)
+    try:
+        judge = run.rules.on_result
+        if judge is not None and judge(result):
+            return await arefused(run, result)
+        run.close()
+        await asucceeded(run.rules, run, result)
+    except BaseException:
+        run.close()
+        raise
     return True
 
 
 async def arefused(run: Run, result: object) -> bool:
     """Deal with a value that `on_result` calls a failure; true gives up with it."""
-    verdict = run.judge(None, result)
+    verdict = run.judge_result(result)
     if verdict == AGAIN:
         verdict = await _aretrying(run)
     if verdict == OVER:
@@ -205,20 +249,26 @@ async def asucceeded(rules: Rules, who: object, result: object) -> None:
 
 async def awaited(run: Run) -> bool:
     """Wait before the next attempt; false when something else is to be raised in the error's place."""
+    if not run.pending:
+        return True
     if run.instead is not None:
         return False
     if run.delay > 0.0:
-        await _apause(run)
-        if run.interrupted():
-            await atell_giveup(run)
-            return False
+        try:
+            await _apause(run)
+            if run.is_cancelled():
+                await atell_giveup(run)
+                return False
+        except BaseException:
+            run.close()
+            raise
     return True
 
 
 async def _aretrying(run: Run) -> int:
     _warn_nested(run)
     hook = run.rules.on_retry
-    log = _events.logger(_events.WARNING)
+    log = _events.logger(WARNING)
     if hook is None and log is None and not _events.listeners:
         return AGAIN
     event = run.event("retry")
@@ -235,7 +285,7 @@ async def atell_giveup(run: Run) -> None:
     """Sign the error that comes out, and tell of it."""
     run.sign()
     hook = run.rules.on_giveup
-    log = _events.logger(_events.ERROR)
+    log = _events.logger(ERROR)
     if hook is None and log is None and not _events.listeners:
         return
     event = run.event("giveup")
@@ -282,10 +332,9 @@ def _success(rules: Rules, who: object, result: object) -> Event:
 
 
 def _warn_nested(run: Run) -> None:
-    inner = run.nested
-    if inner is not None:
+    if run.is_nested:
         warnings.warn(
-            f"{run.name} retries an error that {inner} inside it has already retried to the end, so their attempts "
+            f"{run.name} retries an error that {run.inner()} inside it has already retried to the end, so their attempts "
             'multiply; say nested="stop" to end at the inner one, or nested="allow" if you mean it',
             NestedRetryWarning,
             stacklevel=_stack_level(),

@@ -151,36 +151,44 @@ def tell(event: Event) -> None:
         try:
             listener(event)
         except Exception:  # noqa: BLE001 (see on_event)
-            log = logger(ERROR)
-            if log is not None:
-                log.exception("a listener failed at %s", event.kind)
+            ear = logger(ERROR)
+            if ear is not None:
+                ear.exception("a listener failed at %s", event.kind)
 
 
 # -- the log
 
 INFO, WARNING, ERROR = 20, 30, 40  # logging's own numbers
-_logger: logging.Logger | None = None
+# The logger and its parent, once `logging` has been imported by somebody.
+log: logging.Logger | None = None
+root: logging.Logger | None = None
 
 
 def logger(level: int) -> logging.Logger | None:
     """Return the logger if somebody would hear this level, else None; cheap when nobody would."""
-    global _logger  # noqa: PLW0603 (getLogger takes a lock)
-    if _logger is None:
+    global log, root  # noqa: PLW0603 (getLogger takes a lock)
+    if log is None:
         module = sys.modules.get("logging")
         if module is None or not hasattr(module, "getLogger"):
             return None  # nobody can have given it a handler
-        _logger = module.getLogger("forbear")
-    return _logger if _logger.isEnabledFor(level) and _logger.hasHandlers() else None
+        root = module.getLogger()
+        log = module.getLogger("forbear")
+    node: logging.Logger | None = log
+    while node is not None:
+        if node.handlers:
+            return log if log.isEnabledFor(level) else None
+        node = node.parent if node.propagate else None
+    return None
 
 
-def log_retry(log: logging.Logger, event: Event, text: str, attempts: int | None) -> None:
+def log_retry(ear: logging.Logger, event: Event, text: str, attempts: int | None) -> None:
     """Write one line about a retry."""
     number = f"{event.attempt}" if attempts is None else f"{event.attempt} of {attempts}"
-    log.warning("%s: attempt %s failed, next in %.3g s: %s", event.policy, number, event.delay, text)
+    ear.warning("%s: attempt %s failed, next in %.3g s: %s", event.policy, number, event.delay, text)
 
 
-def log_giveup(log: logging.Logger, event: Event, why: str, text: str) -> None:
+def log_giveup(ear: logging.Logger, event: Event, why: str, text: str) -> None:
     """Write one line about a giving up."""
     times = "1 attempt" if event.attempt == 1 else f"{event.attempt} attempts"
     level = INFO if event.reason == "cancelled" else ERROR  # a cancellation is no failure
-    log.log(level, "%s: gave up after %s in %.3g s (%s): %s", event.policy, times, event.elapsed, why, text)
+    ear.log(level, "%s: gave up after %s in %.3g s (%s): %s", event.policy, times, event.elapsed, why, text)

@@ -92,6 +92,15 @@ def glance(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def glance_at(kind: type, arguments: tuple[object, ...]) -> str:
+    """Return the raw text of an error of which only type and arguments are left."""
+    try:
+        text = str(arguments[0] if len(arguments) == 1 else arguments)[: LONGEST * 4] if arguments else ""
+    except Exception as failure:  # noqa: BLE001 (somebody else's __str__)
+        text = f"<its text can't be had: {type(failure).__name__}>"
+    return f"{kind.__name__}: {text}" if text else kind.__name__
+
+
 def described(error: BaseException, how: Callable[[BaseException], object]) -> str:
     """Return the text of an error by the user's own `describe`, or by ours where theirs fails."""
     if how is not describe:

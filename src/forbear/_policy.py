@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from . import _explain, _notes
 from ._block import AsyncAttempts, Attempts
-from ._drive import afailed, arefused, asettled, asucceeded, awaited, failed, refused, settled, succeeded, waited
+from ._drive import abegun, afailed, asettled, awaited, begun, failed, settled, waited
 from ._limits import AttemptCut, CallCut, acut_off
 from ._rules import Rules
 from ._run import Run
@@ -116,32 +116,24 @@ class Policy(Rules):
         check(self, fn, kind)
         run: Run | None = None
         with NOTHING if self.total_timeout is None else Scope(self.total_timeout):
-            try:
-                while True:
-                    try:
-                        result = fn(*args, **kwargs)
-                    except Exception as error:
+            while True:
+                try:
+                    result = fn(*args, **kwargs)
+                except BaseException:
+                    if run is None:
+                        run = begun(self, fn)
                         if run is None:
-                            run = Run(self, fn)
-                        if failed(run, error):
                             raise
-                    else:
-                        if run is not None:
-                            if settled(run, result):
-                                return result
-                        elif self.on_result is None or not self.on_result(result):
-                            if self.on_success is not None:
-                                succeeded(self, fn, result)
-                            return result
-                        else:
-                            run = Run(self, fn)
-                            if refused(run, result):
-                                return result
-                    if not waited(run):
-                        raise run.pop()
-            finally:
-                if run is not None:
-                    run.close()
+                    elif failed(run):
+                        raise
+                else:
+                    if run is None and self.on_result is self.on_success is None:
+                        return result
+                    run = run or Run(self, fn)
+                    if settled(run, result):
+                        return result
+                if not waited(run):
+                    raise run.pop()
 
     async def acall(self, fn: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """
@@ -157,37 +149,30 @@ class Policy(Rules):
         if kind != "async":
             raise ConfigError(f"acall must be given an async function, not {_a(kind)} ({_notes.label(fn)}); {_use(kind)}")
         run: Run | None = None
+        cut: AttemptCut | None = None
         limit = None if self.total_timeout is None else CallCut(self.total_timeout)
         try:
-            with NOTHING if limit is None else limit:
-                try:
-                    while True:
+            with limit or NOTHING:
+                while True:
+                    try:
                         cut = None if self.attempt_timeout is None else AttemptCut(self)
-                        try:
-                            with NOTHING if cut is None else cut:
-                                result = await fn(*args, **kwargs)
-                        except Exception as error:
+                        with cut or NOTHING:
+                            result = await fn(*args, **kwargs)
+                    except BaseException:
+                        if run is None:
+                            run = await abegun(self, fn, cut)
                             if run is None:
-                                run = Run(self, fn)
-                            if await afailed(run, error, cut=cut is not None and cut.made(error)):
                                 raise
-                        else:
-                            if run is not None:
-                                if await asettled(run, result):
-                                    return result
-                            elif self.on_result is None or not self.on_result(result):
-                                if self.on_success is not None:
-                                    await asucceeded(self, fn, result)
-                                return result
-                            else:
-                                run = Run(self, fn)
-                                if await arefused(run, result):
-                                    return result
-                        if not await awaited(run):
-                            raise run.pop()
-                finally:
-                    if run is not None:
-                        run.close()
+                        elif await afailed(run, cut):
+                            raise
+                    else:
+                        if run is None and self.on_result is self.on_success is None:
+                            return result
+                        run = run or Run(self, fn)
+                        if await asettled(run, result):
+                            return result
+                    if not await awaited(run):
+                        raise run.pop()
         except TimeoutError as error:
             if limit is not None and limit.over(error):
                 await acut_off(self, fn, error, limit)

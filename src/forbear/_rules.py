@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ._duration import count, number, seconds
 from ._notes import describe as default_describe
-from .backoff import Exponential, as_backoff
+from .backoff import Constant, Exponential, as_backoff
 from .errors import Cancelled, ConfigError, LeaseLost
 
 TYPE_CHECKING = False
@@ -118,12 +118,13 @@ class ByType:
 
 
 _DEFAULT_BACKOFF = Exponential()
+_AT_ONCE = Constant(0)
 
 
 class Rules:
     """The parameters of a policy, checked; what they mean is told by `Policy`."""
 
-    __slots__ = (*FIELDS, "__weakref__", "_giveup_types", "_on_types", "_plain_backoff")
+    __slots__ = (*FIELDS, "__weakref__", "_giveup_types", "_on_types", "_plain_backoff", "at_once")
 
     def __init__(
         self,
@@ -165,6 +166,7 @@ class Rules:
         give(self, "describe", _callable("describe", describe, "lambda error: type(error).__name__", none=False))
         for hook, value in (("on_retry", on_retry), ("on_giveup", on_giveup), ("on_success", on_success)):
             give(self, hook, _callable(hook, value, "lambda event: print(event.attempt, event.error)"))
+        give(self, "at_once", self._at_once())
 
     if TYPE_CHECKING:
         # Set through object.__setattr__, so that nobody else can.
@@ -187,6 +189,18 @@ class Rules:
         _on_types: tuple[type[Exception], ...] | None
         _giveup_types: tuple[type[Exception], ...] | None
         _plain_backoff: Backoff | None
+        at_once: bool
+
+    def _at_once(self) -> bool:
+        """Tell whether types alone decide, nobody is asked or told, and nothing is waited for."""
+        return (
+            self._on_types is not None
+            and (self.giveup is None or self._giveup_types is not None)
+            and self.backoff == _AT_ONCE
+            and self.hint is retry_after_of
+            and self.describe is default_describe
+            and self.on_retry is None
+        )
 
     def replace(self, **changes: Any) -> Self:
         """

@@ -9,12 +9,11 @@ most (the last), and lets go of it when the call ends, so that no cycle is left 
 
 from __future__ import annotations
 
-import random as _random
 import sys
-from collections import deque
+from random import random as draw
 
 from . import _events, _notes, _scope
-from ._hints import as_hint, signals
+from ._hints import Permanent, RetryAfter, as_hint, signals
 from ._notes import EPOCH
 from ._rules import NEVER, holds_never
 from .errors import Cancelled, ConfigError
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from ._clock import Clock
     from ._events import Event
-    from ._hints import RetryAfter
     from ._rules import Rules
     from ._scope import Scope
 
@@ -35,20 +33,26 @@ __all__ = ["AGAIN", "OVER", "PASS", "Run", "name_of"]
 PASS, OVER, AGAIN = 0, 1, 2
 
 # What a clock's last digits may be off by when seconds are added up: a nanosecond, as the finest clocks count.
+exception = sys.exception
+
 GRAIN = 1e-9
+LONGEST = sys.float_info.max
 
 
 class Run:
     """What one call of a policy remembers, from its first failure on."""
 
     __slots__ = (
-        "_fn",
+        "_again",
         "_carried",
+        "_delay_after",
+        "_fn",
         "_known",
+        "_last",
         "_mark",
-        "_permanent",
+        "_seen",
         "_since",
-        "_texts",
+        
         "_warned",
         "attempts",
         "began",
@@ -58,6 +62,7 @@ class Run:
         "failures",
         "instead",
         "number",
+        "pending",
         "previous",
         "reason",
         "result",
@@ -70,35 +75,42 @@ class Run:
 
     def __init__(self, rules: Rules, fn: object, began: int | None = None) -> None:
         self.rules = rules
+        self._fn = fn
         # When the call began, counted in ends of trying; a wrapper doesn't know, and this is its first failure.
         self._since = began
         self.began = EPOCH[0] if began is None else began
-        self._fn = fn
+        self._seen = began or 0  # up to which count marks have been looked for
         self.scope: Scope | None = _scope.current()
         self.clock: Clock = _scope.clock_of(self.scope)
         self.attempts = rules.attempts
         self.waits = True
+        self.started = -1.0
         if self.scope is not None:
-            self._heed_limits(self.scope)
-        own = self.scope is not None and rules.total_timeout is not None
-        self.started: float = self.scope.started if own and self.scope.started is not None else self.clock.now()  # type: ignore[union-attr]
+            self._heed(self.scope)
+        if self.started < 0.0:
+            self.started = self.clock.now()
         self.number = 0  # attempts that have failed
         self.failures = 0  # as the backoff counts them: a hint starts it anew
-        self.previous = 0.0
-        self.delay = 0.0
+        self.previous = self.delay = 0.0
+        self.pending = False  # whether there is something to wait for, or to raise in the error's place
         self.error: BaseException | None = None
         self.result: Any = None
         self.instead: BaseException | None = None  # what is raised in the place of the error
         self.reason: str | None = None
         self.why = ""
+        self._again: RetryAfter | None = None
+        self._carried: BaseException | None = None  # what a signal gives way to when trying ends
         self._known: type | None = None  # a type of error that needs no closer look
         self._mark: _notes.Mark | None = None
-        self._carried: BaseException | None = None  # what a signal gives way to when trying ends
-        self._permanent = False
         self._warned = False
-        self._texts: deque[tuple[int, str]] = deque(maxlen=3)
+        # The last three failures, each in the place of its number: its text, or of a known type its arguments.
+        self._last: list[str | tuple[object, ...]] = ["", "", ""]
+        self._delay_after = None if rules._plain_backoff is None else rules._plain_backoff.delay
 
-    def _heed_limits(self, scope: Scope) -> None:
+    def _heed(self, scope: Scope) -> None:
+        """Take over what the scopes around say of this call: its own time limit, and a test's limits."""
+        if self.rules.total_timeout is not None and scope.started is not None:
+            self.started = scope.started
         node: Scope | None = scope
         while node is not None:
             if node.limit is not None and node.open:
@@ -118,81 +130,113 @@ class Run:
 
     # -- the decision
 
-    def judge(self, error: Exception | None, result: object = None, *, cut: bool = False) -> int:
+    def again(self) -> bool:
         """
-        Decide what follows a failed attempt: one of PASS, OVER and AGAIN.
+        Decide in one step about a failure like the one before, in a call that retries at once; false: judge it.
+
+        The error that is just being handled is of a type that was found plain; it has no cause and no hint, is
+        not the last, nobody has ended trying anywhere since, and nobody listens. Then signals, marks,
+        cancellations, limits and hooks have nothing to say, and the delay is none. This is `judge` without what
+        can't apply: where nothing is waited for, its cost is the cost of a retry.
+        """
+        error = exception()
+        if type(error) is not self._known or EPOCH[0] != self._seen or error.__cause__ is not None:  # type: ignore[union-attr]
+            return False
+        number = self.number + 1
+        if number == self.attempts or getattr(error, "retry_after", None) is not None:
+            return False
+        log = _events.log
+        if log is None or log.handlers or _events.root.handlers or _events.listeners:  # type: ignore[union-attr]
+            return False
+        self.number = number
+        self.error = error
+        self._last[number % 3] = error.args  # type: ignore[union-attr]
+        return True
+
+    def judge(self, error: Exception, *, cut: bool = False) -> int:
+        """
+        Decide what follows an attempt that raised: one of PASS, OVER and AGAIN.
 
         The order is a promise of the manual: signals, `on` and `giveup`, attempts, cancellation, nesting, the
         backoff, the hint, the time limit.
 
         Args:
-            error: What the attempt raised, or None if its result was refused by `on_result`.
-            result: What it returned.
+            error: What the attempt raised.
             cut: Whether `attempt_timeout` cut it off: then it counts as matched, whatever `on` says.
         """
         self.number += 1
-        self.result = result
         self.error = error
-        self.reason = None
-        self._carried = self._mark = None
-        again: RetryAfter | None = None
-        if error is not None and (type(error) is not self._known or error.__cause__ is not None):
-            matched, again = self._look_at(error, cut)
-            if not matched:
-                self.close()
-                return PASS
-        self._remember(error, result)
-        if self._permanent:
-            return self._over("permanent", "no further try can help")
-        # Where nobody has ever given up, or (known to a block) not since it began, there is no mark to look for.
-        eventful = EPOCH[0] != (self._since or 0)
-        if eventful and error is not None and _notes.may_have_mark(error):
-            self._mark = _notes.mark_inside(error, self._since)
-            if self._mark is not None and self._mark[0] == "permanent":
-                return self._over("permanent", f"{self._mark[3]} inside says that no further try can help")
-        if self.attempts is not None and self.number >= self.attempts:
+        if not self._look_at(error, cut):
+            self.close()
+            return PASS
+        if self.reason is not None:
+            return OVER
+        if self.number == self.attempts:
             return self._over("attempts", "its only attempt" if self.attempts == 1 else f"all {self.attempts} attempts")
-        if (eventful or self.scope is not None) and self.is_cancelled():
+        if (self.scope is not None or _scope.all_cancelled_at > self.began) and self.is_cancelled():
             return OVER
         if self._mark is not None and self.rules.nested == "stop":
             return self._over("nested", f"{self._mark[3]} inside has already retried it to the end")
-        return self._schedule(error, result, again)
+        return self._schedule(error)
 
-    def _look_at(self, error: Exception, cut: bool) -> tuple[bool, RetryAfter | None]:
-        """Tell whether a failure is ours to retry, and find the signals in it."""
+    def judge_result(self, result: object) -> int:
+        """Decide what follows an attempt whose result `on_result` calls a failure: OVER or AGAIN."""
+        self.number += 1
+        self.error = self._carried = self._again = self._mark = None
+        self.result = result
+        self._note(f"result refused: {type(result).__name__}")
+        if self.number == self.attempts:
+            return self._over("attempts", "its only attempt" if self.attempts == 1 else f"all {self.attempts} attempts")
+        if (self.scope is not None or _scope.all_cancelled_at > self.began) and self.is_cancelled():
+            return OVER
+        return self._schedule(None)
+
+    def _look_at(self, error: Exception, cut: bool) -> bool:
+        """Look for signals and marks, and tell whether this failure is ours to retry."""
+        self.result = self._carried = self._again = self._mark = None
+        if self._known is not None:
+            self._last = [_text_of(self._known, entry) for entry in self._last]
+            self._known = None
         if isinstance(error, NEVER) or holds_never(error):
-            return False, None
+            return False
         permanent, again = signals(error)
+        if permanent is None and not self._is_ours(error, again, cut):
+            return False
+        text = _notes.glance(error) if self.rules.describe is _notes.describe else None
+        self._note(_notes.described(error, self.rules.describe) if text is None else text)
         if permanent is not None:
-            self._permanent = True
             if permanent is error:
                 self._carried = permanent.carried
-            return True, None
-        if again is not None or cut:
-            if again is error:
-                self._carried = again.__cause__
-            return not self.rules.gives_up(error), again
-        if not self.rules.matches(error):
-            return False, None
-        rules = self.rules
-        plain = rules._on_types is not None and (rules.giveup is None or rules._giveup_types is not None)
-        if plain and error.__cause__ is None and not isinstance(error, BaseExceptionGroup):
-            self._known = type(error)
-        return True, None
+            self._over("permanent", "no further try can help")
+            return True
+        if again is error and again is not None:
+            self._carried = again.__cause__
+        self._again = again
+        if EPOCH[0] != self._seen and _notes.may_have_mark(error):
+            self._mark = _notes.mark_inside(error, self._since)
+            if self._mark is not None and self._mark[0] == "permanent":
+                self._over("permanent", f"{self._mark[3]} inside says that no further try can help")
+        self._seen = EPOCH[0]
+        return True
 
-    def _remember(self, error: BaseException | None, result: object) -> None:
-        if error is None:
-            text = f"result refused: {type(result).__name__}"
-        elif self.rules.describe is _notes.describe:
-            text = _notes.glance(error)
-        else:
-            text = _notes.described(error, self.rules.describe)
-        self._texts.append((self.number, text))
+    def _is_ours(self, error: Exception, again: RetryAfter | None, cut: bool) -> bool:
+        rules = self.rules
+        if again is not None or cut:
+            return not rules.gives_up(error)
+        if not rules.matches(error):
+            return False
+        if self.scope is None and rules.at_once and _is_plain(error):
+            self._known = type(error)
+        return True
+
+    def _note(self, text: str) -> None:
+        self._last[self.number % 3] = text
 
     def _over(self, reason: str, why: str) -> int:
         self.reason = reason
         self.why = why
         self.instead = self._carried
+        self.pending = self._carried is not None
         return OVER
 
     def is_cancelled(self) -> bool:
@@ -200,27 +244,22 @@ class Run:
         reason = _scope.cancelled(self.scope, self.began)
         if reason is None:
             return False
-        self._cancel(reason)
-        return True
-
-    def _cancel(self, reason: str) -> None:
         self._over("cancelled", reason)
+        self.pending = True
         self.instead = Cancelled(reason)
         self.instead.__cause__ = self.error
+        return True
 
-    def _schedule(self, error: Exception | None, result: object, again: RetryAfter | None) -> int:
+    def _schedule(self, error: Exception | None) -> int:
         """Find the delay before the next attempt, or the reason why there is none."""
         rules = self.rules
-        backoff = rules._plain_backoff or rules.backoff_for(error)
-        delay = backoff.delay(self.failures + 1, self.previous, _random.random)
+        ask = self._delay_after or rules.backoff_for(error).delay
+        delay = ask(self.failures + 1, self.previous, draw)
         if delay is None:
             return self._over("backoff", "the backoff says stop")
-        if not 0.0 <= delay <= sys.float_info.max:
+        if not 0.0 <= delay <= LONGEST:
             delay = _readable(delay)
-        hinted = again.retry_after if again is not None else None
-        if hinted is None and rules.hint is not None:
-            said = rules.hint(result if error is None else error)
-            hinted = None if said is None else as_hint(said)
+        hinted = self._hint(error)
         if hinted is None:
             self.failures += 1
             self.previous = delay
@@ -228,22 +267,29 @@ class Run:
             if rules.max_hint is not None and hinted > rules.max_hint:
                 return self._over("hint", f"asked to wait {hinted:.6g} s, above max_hint={rules.max_hint:g}")
             self.failures, self.previous = 0, 0.0
-            delay = min(sys.float_info.max, hinted * (1.0 + rules.hint_jitter * _random.random()))
+            delay = min(LONGEST, hinted * (1.0 + rules.hint_jitter * draw()))
         self.delay = delay if self.waits else 0.0
+        self.pending = self.delay > 0.0
         return AGAIN if self.scope is None else self.recheck()
+
+    def _hint(self, error: Exception | None) -> float | None:
+        """Return the seconds that the failing side asks for, if it does."""
+        if self._again is not None and self._again.retry_after is not None:
+            return self._again.retry_after
+        hint = self.rules.hint
+        if hint is None:
+            return None
+        said = hint(self.result if error is None else error)
+        return None if said is None else as_hint(said)
 
     def recheck(self) -> int:
         """Decide whether the wait would still end within the time limit, and nobody has cancelled."""
-        if self.is_cancelled():
+        if (self.scope is not None or _scope.all_cancelled_at > self.began) and self.is_cancelled():
             return OVER
         left = _scope.time_left(self.scope)
         if left is not None and self.delay - left > GRAIN:
             return self._over("timeout", f"waiting {self.delay:.3g} s more would pass the time limit")
         return AGAIN
-
-    def interrupted(self) -> bool:
-        """Tell whether the wait that just ended was cancelled; then Cancelled is what comes out."""
-        return (self.scope is not None or EPOCH[0] != self.began) and self.is_cancelled()
 
     def _leave_trace(self) -> None:
         """Leave the last failure on the cancelled scopes around, for the error that they will raise."""
@@ -273,15 +319,17 @@ class Run:
 
     def text(self) -> str:
         """Return the last failure on one line."""
-        return _notes.one_line(self._texts[-1][1]) if self._texts else ""
+        return _text_of(self._known, self._last[self.number % 3])
 
     @property
-    def nested(self) -> str | None:
-        """The policy inside that has already retried this error, where that deserves a warning, once a call."""
-        if self._mark is None or self.rules.nested != "warn" or self._warned:
-            return None
+    def is_nested(self) -> bool:
+        """Whether an inner policy has already retried this error, and a warning is still owed: once a call."""
+        return self._mark is not None and not self._warned and self.rules.nested == "warn"
+
+    def inner(self) -> str:
+        """Return the name of that inner policy; the warning is no longer owed."""
         self._warned = True
-        return self._mark[3]
+        return "" if self._mark is None else self._mark[3]
 
     def sign(self) -> None:
         """Leave the note and the mark on the error that comes out."""
@@ -293,7 +341,8 @@ class Run:
         """Return the note: how many attempts, how long, why it stopped, the last failures."""
         times = "1 attempt" if self.number == 1 else f"{self.number} attempts"
         head = f"forbear: {self.name} gave up after {times} in {self.elapsed:.3g} s ({self.because})"
-        return "\n".join([head, *(f"  attempt {n}: {_notes.one_line(text)}" for n, text in self._texts)])
+        numbers = range(max(1, self.number - 2), self.number + 1)
+        return "\n".join([head, *(f"  attempt {n}: {_text_of(self._known, self._last[n % 3])}" for n in numbers)])
 
     # -- the end
 
@@ -308,8 +357,27 @@ class Run:
         """Let go of errors and results: their tracebacks hold the frame that holds this run."""
         if self.scope is not None and self.error is not None:
             self._leave_trace()
-        self.error = self.instead = self.result = self._carried = None
+        self.error = self.instead = self.result = self._carried = self._again = None
         self._mark = None
+
+
+def _is_plain(error: BaseException) -> bool:
+    """Tell whether errors of this type are told by their arguments, and by nothing else."""
+    kind = type(error)
+    return (
+        kind.__str__ is BaseException.__str__
+        and error.__cause__ is None
+        and not isinstance(error, BaseExceptionGroup)
+        and not isinstance(error, RetryAfter | Permanent)
+    )
+
+
+def _text_of(kind: type | None, entry: str | tuple[object, ...]) -> str:
+    """Return the text of a remembered failure on one line."""
+    if isinstance(entry, str) or kind is None:
+        return _notes.one_line(str(entry))
+    # What BaseException.__str__ says; the error itself was let go, because its traceback keeps frames alive.
+    return _notes.one_line(_notes.glance_at(kind, entry))
 
 
 def _readable(delay: object) -> float:

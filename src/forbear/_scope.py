@@ -12,7 +12,7 @@ import contextvars
 
 from . import _clock, _loops
 from ._duration import seconds
-from ._notes import EPOCH, next_epoch
+from ._notes import next_epoch
 from .errors import Cancelled, ConfigError
 
 TYPE_CHECKING = False
@@ -30,7 +30,8 @@ AMBIENT: contextvars.ContextVar[Scope | None] = contextvars.ContextVar("forbear"
 
 # The last cancel_all: how many ends of trying had been counted by then, and its reason. It ends the waits of
 # calls that had begun before; what begins later is free.
-_all_cancelled: tuple[int, str] = (-1, "")
+all_cancelled_at = -1
+_all_cancelled_why = ""
 
 
 class Scope:
@@ -302,7 +303,7 @@ def cancelled(node: Scope | None, began: int) -> str | None:
         if node._reason is not None and node.open:
             return node._reason
         node = node.parent
-    return _all_cancelled[1] if began < _all_cancelled[0] else None
+    return _all_cancelled_why if began < all_cancelled_at else None
 
 
 def cancel_all(reason: str = "cancelled") -> None:
@@ -315,11 +316,8 @@ def cancel_all(reason: str = "cancelled") -> None:
     Args:
         reason: What `Cancelled.reason` will say.
     """
-    global _all_cancelled  # noqa: PLW0603 (one process, one answer)
-    _all_cancelled = (next_epoch(), str(reason))
+    global all_cancelled_at, _all_cancelled_why  # noqa: PLW0603 (one process, one answer)
+    _all_cancelled_why = str(reason)
+    all_cancelled_at = next_epoch()
     _clock.ring(lambda owner: True)  # noqa: ARG005
 
-
-def began() -> int:
-    """Return the count of ends of trying so far, to be handed to `cancelled`."""
-    return EPOCH[0]

@@ -35,80 +35,68 @@ CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR = 0x04, 0x08, 0x20
 CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR = 0x80, 0x100, 0x200
 
 
-class Kit:
-    """What the compiled shapes reach for once an attempt has failed; one constant in each code object."""
-
-    __slots__ = ()
-    Run = Run
-    Scope = Scope
-    AttemptCut = AttemptCut
-    CallCut = CallCut
-    cut_off = staticmethod(acut_off)
-    failed = staticmethod(_drive.failed)
-    settled = staticmethod(_drive.settled)
-    refused = staticmethod(_drive.refused)
-    succeeded = staticmethod(_drive.succeeded)
-    waited = staticmethod(_drive.waited)
-    afailed = staticmethod(_drive.afailed)
-    asettled = staticmethod(_drive.asettled)
-    arefused = staticmethod(_drive.arefused)
-    asucceeded = staticmethod(_drive.asucceeded)
-    awaited = staticmethod(_drive.awaited)
-
-
-KIT = Kit()
+# What the compiled shapes reach for once an attempt has failed; one constant in each code object. A module,
+# because the interpreter looks functions up in modules faster than anywhere else.
+KIT: Any = types.ModuleType("forbear.kit")
+for _tool in (Run, Scope, AttemptCut, CallCut):
+    setattr(KIT, _tool.__name__, _tool)
+for _name in _drive.__all__:
+    setattr(KIT, _name, getattr(_drive, _name))
+KIT.cut_off = acut_off
 
 # -- the shapes, as text. `KIT` is written as a string, which is a constant, and constants can be replaced.
-# {a} and {await_} are "a" and "await " in async shapes; {ok} stands where a first result is looked at.
+# {a} and {await_} are "a" and "await " in async shapes; {ok} stands where a first result is looked at. The bare
+# `except` looks no name up in the function's module; what is no Exception, the drivers let pass.
 
 FUNCTION = """
 try:
     {first}
-except Exception as error:
-    run = "KIT".Run(policy, fn)
-    if {await_}"KIT".{a}failed(run, error{was_cut}):
+except:
+    run = {await_}"KIT".{a}begun(policy, fn{cut})
+    if run is None:
         raise
 {ok}
-try:
-    while {await_}"KIT".{a}waited(run):
-        try:
-            {again}
-        except Exception as error:
-            if {await_}"KIT".{a}failed(run, error{was_cut}):
-                raise
-        else:
-            if {await_}"KIT".{a}settled(run, result):
-                return result
-    raise run.pop()
-finally:
-    run.close()
+while True:
+    if run.pending and not {await_}"KIT".{a}waited(run):
+        raise run.pop()
+    try:
+        {again}
+    except:
+        if not run.again() and {await_}"KIT".{a}failed(run{cut}):
+            raise
+    else:
+        if {await_}"KIT".{a}settled(run, result):
+            return result
 """
 
 # Up to the first item; what comes then is passed on below.
 ITEMS = """
 run = None
-try:
-    while True:
-        try:
-            {again}
-        except {stop} as stop:
-            if run is not None or policy.on_success is not None:
-                {await_}"KIT".{a}succeeded(policy, run or fn, None)
-            return{value}
-        except Exception as error:
-            if run is None:
-                run = "KIT".Run(policy, fn)
-            if {await_}"KIT".{a}failed(run, error{was_cut}):
+while True:
+    try:
+        {again}
+    except {stop} as stop:
+        if run is not None:
+            {await_}"KIT".{a}settled(run, None)
+        elif policy.on_success is not None:
+            {await_}"KIT".{a}succeeded(policy, fn, None)
+        return{value}
+    except:
+        if run is not None:
+            if {await_}"KIT".{a}failed(run{cut}):
                 raise
         else:
-            if run is not None or policy.on_success is not None:
-                {await_}"KIT".{a}succeeded(policy, run or fn, item)
-            break
-        if not {await_}"KIT".{a}waited(run):
-            raise run.pop()
-finally:
-    if run is not None:
-        run.close()
+            run = {await_}"KIT".{a}begun(policy, fn{cut})
+            if run is None:
+                raise
+    else:
+        if run is not None:
+            {await_}"KIT".{a}settled(run, item)
+        elif policy.on_success is not None:
+            {await_}"KIT".{a}succeeded(policy, fn, item)
+        break
+    if not {await_}"KIT".{a}waited(run):
+        raise run.pop()
 """
 
 PASS_ON = """
@@ -176,6 +164,7 @@ if TYPE_CHECKING:
 
         kind: str
         parameters: tuple[int, int, int]
+        defaults: tuple[int, tuple[bool, ...]]  # of the last positional ones; which keyword-only ones
         flags: int
         features: tuple[bool, bool, bool, bool]
 
@@ -187,16 +176,14 @@ def _indent(text: str, by: int = 1) -> str:
 def _body(kind: str, call: str, features: tuple[bool, bool, bool, bool]) -> str:
     limited, cut, judged, told = features
     is_async = kind in {"async", "async generator"}
-    words = {"a": "a" if is_async else "", "await_": "await " if is_async else "", "was_cut": ""}
-    if cut:
-        words["was_cut"] = ", cut=cut.made(error)"
+    words = {"a": "a" if is_async else "", "await_": "await " if is_async else "", "cut": ", cut" if cut else ""}
     if kind in {"function", "async"}:
-        words |= _first(call, words, cut=cut, looked_at=judged or told)
+        words |= _calls(call, words, cut=cut, looked_at=judged or told)
         text = FUNCTION.format_map(words | {"ok": _ok(words, judged, told)})
         tail = ""
     else:
         one = "items = {}; item = next(items)" if kind == "generator" else "items = {}; item = await anext(items)"
-        words["again"] = _cut(one.format(call), 3) if cut else one.format(call)
+        words["again"] = _cut(one.format(call), 2) if cut else one.format(call)
         words["stop"] = "StopIteration" if kind == "generator" else "StopAsyncIteration"
         words["value"] = " stop.value" if kind == "generator" else ""
         text = ITEMS.format_map(words)
@@ -206,12 +193,12 @@ def _body(kind: str, call: str, features: tuple[bool, bool, bool, bool]) -> str:
     return text + tail
 
 
-def _first(call: str, words: dict[str, str], *, cut: bool, looked_at: bool) -> dict[str, str]:
+def _calls(call: str, words: dict[str, str], *, cut: bool, looked_at: bool) -> dict[str, str]:
     call = words["await_"] + call
     first = f"result = {call}" if looked_at else f"return {call}"
     again = f"result = {call}"
     if cut:
-        return {"first": _cut(first, 1), "again": _cut(again, 3)}
+        return {"first": _cut(first, 1), "again": _cut(again, 2)}
     return {"first": first, "again": again}
 
 
@@ -233,35 +220,57 @@ def _ok(words: dict[str, str], judged: bool, told: bool) -> str:
 
 
 def _compile(shape: Shape) -> types.CodeType:
-    """Compile the text of one shape, with parameters named p0, p1 and so on."""
+    """
+    Compile the text of one shape, with parameters named p0, p1 and so on.
+
+    What comes back is the code of a maker: called with the function, the policy and the defaults, it makes the
+    wrapper. A wrapper that is made by running a `def`, defaults and all, is one that the interpreter can call
+    without detours; one that is put together from parts is not (CPython 3.13).
+    """
     positional_only, positional, keyword_only = shape.parameters
+    some, which = shape.defaults
     named = [f"p{n}" for n in range(positional)]
     keywords = [f"k{n}" for n in range(keyword_only)]
-    head = [*named[:positional_only], "/"] if positional_only else []
-    head += named[positional_only:]
+    given = [f"d{n}" for n in range(some)] + [f"e{n}" for n, has in enumerate(which) if has]
+    first = positional - some
+    head = [name if n < first else f"{name}=d{n - first}" for n, name in enumerate(named)]
+    if positional_only:
+        head.insert(positional_only, "/")
     call = list(named)
     if shape.flags & CO_VARARGS:
         head.append("*args")
         call.append("*args")
     elif keywords:
         head.append("*")
-    head += keywords
-    call += [f"{k}={k}" for k in keywords]
+    head += [f"{name}=e{n}" if which[n] else name for n, name in enumerate(keywords)]
+    call += [f"{name}={name}" for name in keywords]
     if shape.flags & CO_VARKEYWORDS:
         head.append("**kwargs")
         call.append("**kwargs")
     body = _body(shape.kind, f"fn({', '.join(call)})", shape.features)
     prefix = "async " if shape.kind.startswith("async") else ""
     text = (
-        f"def make(fn, policy, on_result):\n    {prefix}def wrapper({', '.join(head)}):\n{_indent(body, 2)}\n"
-        "    return wrapper\n"
+        f"def make({', '.join(['fn', 'policy', 'on_result', *given])}):\n"
+        f"    {prefix}def wrapper({', '.join(head)}):\n{_indent(body, 2)}\n    return wrapper\n"
     )
     space: dict[str, Any] = {}
     exec(compile(text, __file__, "exec", dont_inherit=True), space)
-    code: types.CodeType = space["make"](None, None, None).__code__
+    maker: types.CodeType = space["make"].__code__
+    code = _inner(maker)
     consts = tuple(KIT if const == "KIT" else const for const in code.co_consts)
-    line = _CALLS_HERE
-    return code.replace(co_consts=consts, co_linetable=_one_line(len(code.co_code) // 2), co_firstlineno=line)
+    lines = _one_line(len(code.co_code) // 2)
+    return _with(maker, code.replace(co_consts=consts, co_linetable=lines, co_firstlineno=_CALLS_HERE), {})
+
+
+def _inner(maker: types.CodeType) -> types.CodeType:
+    """Return the code of the wrapper that a maker makes."""
+    return next(const for const in maker.co_consts if isinstance(const, types.CodeType))
+
+
+def _with(maker: types.CodeType, code: types.CodeType, names: dict[object, object]) -> types.CodeType:
+    """Return the code of a maker that makes wrappers of this code, with these names for keyword defaults."""
+    consts = (code if isinstance(const, types.CodeType) else names.get(const, const) for const in maker.co_consts)
+    return maker.replace(co_consts=tuple(consts))
 
 
 def _one_line(units: int) -> bytes:
@@ -279,8 +288,9 @@ _CALLS_HERE = _here()  # tracebacks show this line: the decorated function is ca
 
 
 @functools.lru_cache(maxsize=None)
-def _shape(kind: str, parameters: tuple[int, int, int], flags: int, features: tuple[bool, ...]) -> types.CodeType:
-    return _compile(types.SimpleNamespace(kind=kind, parameters=parameters, flags=flags, features=features))  # type: ignore[arg-type]
+def _maker(*shape: Any) -> types.CodeType:
+    names = ("kind", "parameters", "defaults", "flags", "features")
+    return _compile(types.SimpleNamespace(**dict(zip(names, shape, strict=True))))  # type: ignore[arg-type]
 
 
 # -- what is decorated
@@ -293,9 +303,22 @@ def kind_of(fn: object) -> str:
     Partials, bound methods and callable objects are looked into. A plain function that hands back a coroutine
     is a plain function: what it hands back is not looked at.
     """
-    seen = 0
-    while seen < 64:
-        seen += 1
+    if type(fn) is not types.FunctionType:
+        fn = _function_in(fn)
+    flags = getattr(getattr(fn, "__code__", None), "co_flags", 0)
+    if not flags & _SPECIAL:
+        return "async" if _is_marked(fn) else "function"
+    if flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE):
+        return "async"
+    return "async generator" if flags & CO_ASYNC_GENERATOR else "generator"
+
+
+_SPECIAL = CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR | CO_GENERATOR
+
+
+def _function_in(fn: object) -> object:
+    """Return the function inside partials, bound methods and callable objects."""
+    for _ in range(64):  # a bound: somebody's `func` may point in a circle
         if isinstance(fn, functools.partial):
             fn = fn.func
         elif isinstance(fn, types.MethodType):
@@ -304,12 +327,7 @@ def kind_of(fn: object) -> str:
             fn = call
         else:
             break
-    flags = getattr(getattr(fn, "__code__", None), "co_flags", 0)
-    if flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE) or _is_marked(fn):
-        return "async"
-    if flags & CO_ASYNC_GENERATOR:
-        return "async generator"
-    return "generator" if flags & CO_GENERATOR else "function"
+    return fn
 
 
 def _is_marked(fn: object) -> bool:
@@ -331,17 +349,26 @@ def wrap(policy: Rules, fn: Callable[..., Any]) -> Any:
         policy.on_result is not None,
         policy.on_success is not None,
     )
-    code: types.CodeType | None = getattr(fn, "__code__", None) if isinstance(fn, types.FunctionType) else None
-    if code is None:
-        made = _make(_shape(kind, (0, 0, 0), CO_VARARGS | CO_VARKEYWORDS, features), fn, policy, {})
-    else:
-        parameters = (code.co_posonlyargcount, code.co_argcount, code.co_kwonlyargcount)
-        flags = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
-        shape = _shape(kind, parameters, flags, features)
-        made = _make(_named(shape, code), fn, policy, fn.__globals__)
-        made.__defaults__ = fn.__defaults__
-        if fn.__kwdefaults__:
-            made.__kwdefaults__ = dict(fn.__kwdefaults__)
+    if not isinstance(fn, types.FunctionType):
+        maker = _maker(kind, (0, 0, 0), (0, ()), CO_VARARGS | CO_VARKEYWORDS, features)
+        made = types.FunctionType(maker, {})(fn, policy, policy.on_result)
+        return _dress(made, fn, policy)
+    code, defaults, by_name = fn.__code__, fn.__defaults__ or (), fn.__kwdefaults__ or {}
+    keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    maker = _maker(
+        kind,
+        (code.co_posonlyargcount, code.co_argcount, code.co_kwonlyargcount),
+        (len(defaults), tuple(name in by_name for name in keywords)),
+        code.co_flags & (CO_VARARGS | CO_VARKEYWORDS),
+        features,
+    )
+    # How a `def` stores the names of keyword defaults: one by one, or as a tuple.
+    names: dict[object, object] = {f"k{n}": name for n, name in enumerate(keywords)}
+    having = [n for n, name in enumerate(keywords) if name in by_name]
+    names[tuple(f"k{n}" for n in having)] = tuple(keywords[n] for n in having)
+    named = _with(maker, _named(_inner(maker), code, keywords), names)
+    given = (by_name[name] for name in keywords if name in by_name)
+    made = types.FunctionType(named, fn.__globals__)(fn, policy, policy.on_result, *defaults, *given)
     return _dress(made, fn, policy)
 
 
@@ -363,20 +390,19 @@ def check(policy: Rules, fn: object, kind: str) -> None:
         raise ConfigError(f"on_result can't judge a generator, and {_notes.label(fn)} is one; judge its items instead")
     if not kind.startswith("async"):
         for name in ("on_retry", "on_giveup", "on_success"):
-            if kind_of(getattr(policy, name)) == "async":
+            hook = getattr(policy, name)
+            if hook is not None and kind_of(hook) == "async":
                 raise ConfigError(f"{name} must be a plain function in sync use, and {_notes.label(fn)} is a sync function")
 
 
-def _named(shape: types.CodeType, code: types.CodeType) -> types.CodeType:
+def _named(shape: types.CodeType, code: types.CodeType, keywords: tuple[str, ...]) -> types.CodeType:
     """Put a function's own names into the code of its shape."""
-    count = code.co_argcount + code.co_kwonlyargcount
-    has_varargs = bool(code.co_flags & CO_VARARGS)
-    total = count + has_varargs + bool(code.co_flags & CO_VARKEYWORDS)
+    flags = code.co_flags
+    total = code.co_argcount + len(keywords) + bool(flags & CO_VARARGS) + bool(flags & CO_VARKEYWORDS)
     # The wrapper's own variables get names that no parameter can have.
-    own = tuple(f"forbear.{name}" for name in shape.co_varnames[total:])
+    own = tuple(sys.intern(f"forbear.{name}") for name in shape.co_varnames[total:])
     consts = shape.co_consts
-    if code.co_kwonlyargcount:
-        keywords = code.co_varnames[code.co_argcount : count]
+    if keywords:
         plain = tuple(f"k{n}" for n in range(len(keywords)))
         consts = tuple(keywords if const == plain else const for const in consts)
     return shape.replace(
@@ -385,12 +411,6 @@ def _named(shape: types.CodeType, code: types.CodeType) -> types.CodeType:
         co_name=code.co_name,
         co_qualname=code.co_qualname,
     )
-
-
-def _make(code: types.CodeType, fn: object, policy: Rules, space: dict[str, Any]) -> types.FunctionType:
-    given = {"fn": fn, "policy": policy, "on_result": policy.on_result}
-    cells = tuple(types.CellType(given[name]) for name in code.co_freevars)
-    return types.FunctionType(code, space, None, None, cells)
 
 
 def _dress(made: types.FunctionType, fn: Any, policy: Rules) -> types.FunctionType:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["bytes_a_function", "fastest", "in_task", "plain"]
 
 ROUND_NS = 1_000_000
-FUNCTIONS = 400
+FUNCTIONS = 200
+
+_numbers = itertools.count()
 
 if TYPE_CHECKING:
     # Calls the candidate so many times and returns the nanoseconds that took.
@@ -114,32 +116,37 @@ def _no_collections() -> Iterator[None]:
         gc.collect()
 
 
-def bytes_a_function(decorate: Callable[[Any], object], source: str = "def f(x): return x") -> float:
+def bytes_a_function(decorate: Callable[[Any], object], source: str = "def f{n}(x): return x") -> float:
     """
-    Return the bytes that decorating adds to one function, over the same functions left bare.
+    Return the bytes that decorating adds to one function.
 
-    Each function has a code object of its own, as functions of a program have: what a decorator leaves there
-    counts. All of them are decorated by one policy, where the library has such a thing.
+    No two functions are alike, as in a program: each has a name and a code object of its own, so what a
+    decorator keeps once for all functions of the same code doesn't hide what it adds to each. They are
+    decorated by one policy, where the library has such a thing.
+
+    Args:
+        decorate: Decorates one function.
+        source: The text of a function named `f{n}`.
     """
-    _made(decorate, source)  # what the library keeps once is filled in here
-    grown = []
+    for fn in _functions(source, 8):  # what the library keeps once is filled in here
+        decorate(fn)
+    bare = _functions(source, FUNCTIONS)
+    decorated: list[object] = [None] * FUNCTIONS
+    gc.collect()
     tracemalloc.start()
-    for wrap in (None, decorate):
-        gc.collect()
-        before = tracemalloc.get_traced_memory()[0]
-        kept = _made(wrap, source)
-        gc.collect()
-        grown.append(tracemalloc.get_traced_memory()[0] - before)
-        del kept
+    before = tracemalloc.get_traced_memory()[0]
+    for place, fn in enumerate(bare):
+        decorated[place] = decorate(fn)
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    return (grown[1] - grown[0]) / FUNCTIONS
+    return grown / FUNCTIONS
 
 
-def _made(decorate: Callable[[Any], object] | None, source: str) -> list[object]:
-    made: list[object] = []
-    for _ in range(FUNCTIONS):
+def _functions(source: str, count: int) -> list[Any]:
+    made = []
+    for number in itertools.islice(_numbers, count):
         space: dict[str, Any] = {"__name__": "made"}
-        exec(compile(source, "made", "exec"), space)  # noqa: S102 (our own text)
-        fn = space.pop("f")
-        made.append((fn, fn if decorate is None else decorate(fn)))
+        exec(compile(source.format(n=number), "made", "exec"), space)  # noqa: S102 (our own text)
+        made.append(space.pop(f"f{number}"))
     return made

@@ -88,7 +88,7 @@ def _memory(told: Subject) -> dict[str, float]:
         return {}
     return {
         "bytes": bytes_a_function(told.decorate),
-        "abytes": bytes_a_function(told.adecorate, "async def f(x): return x"),
+        "abytes": bytes_a_function(told.adecorate, "async def f{n}(x): return x"),
     }
 
 

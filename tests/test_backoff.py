@@ -282,8 +282,10 @@ def test_spread_asks_any_object_with_a_delay() -> None:
     """It works for backoffs of a user's own; rows end where any of the runs stops."""
 
     class Impatient:
-        def delay(self, failures: int, previous: float, random: Callable[[], float]) -> float | None:
+        def delay(
+            self, failures: int, previous: float, random: Callable[[], float]
+        ) -> float | None:
             delay = failures + random()
             return None if delay > 2.9 else delay
 
-    assert [(1, 1.5, pytest.approx(2))] == spread(Impatient(), 5)
+    assert [pytest.approx((1, 1.5, 2))] == spread(Impatient(), 5)

@@ -24,6 +24,11 @@ class RaisesOnRepr:
         raise RuntimeError("no text for you")
 
 
+class ManyLines:
+    def __repr__(self) -> str:
+        return "one\ntwo\r\n" * 3
+
+
 class OddFloat(float):
     """A float of somebody's own, as numpy's is."""
 
@@ -90,8 +95,10 @@ def test_every_real_number_and_timedelta_becomes_plain_float_seconds(
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_no_duration_is_refused_by_name(bad: object) -> None:
-    """NaN, infinities, negatives, booleans, texts and other objects are a ConfigError that names the
-    parameter and one that works."""
+    """
+    NaN, infinities, negatives, booleans, texts and other objects are a ConfigError that names the
+    parameter and one that works.
+    """
     message = refusal(seconds, "base", bad)
     assert message.startswith("base must be a number of seconds, at least 0, not ")
     assert message.endswith("; for example base=0.5")
@@ -104,7 +111,8 @@ def test_the_message_names_parameter_value_and_one_that_works() -> None:
     expected = "every must be a number of seconds above 0, not 0; for example every=60"
     assert expected == refusal(seconds, "every", 0, zero=False, example="every=60")
     expected = (
-        "cap must be a number of seconds, at least 0, or None (no limit), not '5'; for example cap=0.5"
+        "cap must be a number of seconds, at least 0, or None (no limit), not '5'; "
+        "for example cap=0.5"
     )
     assert expected == refusal(seconds, "cap", "5", none=True)
 
@@ -130,7 +138,9 @@ def test_minus_zero_becomes_zero() -> None:
 
 
 def test_numpy_scalars_are_numbers_and_its_timedelta_is_none() -> None:
-    """numpy's floats and ints count; its timedelta64, which forgets its unit as a float, does not."""
+    """
+    numpy's floats and ints count; its timedelta64, which forgets its unit as a float, does not.
+    """
     numpy = pytest.importorskip("numpy")
     assert 0.5 == seconds("base", numpy.float32(0.5))
     assert 3.0 == seconds("base", numpy.int64(3))
@@ -182,7 +192,7 @@ def test_a_count_is_a_whole_number() -> None:
 
 def test_a_huge_value_stays_a_short_line() -> None:
     """A message shows at most 80 characters of a value, on one line."""
-    for huge in ("x" * 10_000, list(range(10_000)), "a\nb" * 1000, 10**5000):
+    for huge in ("x" * 10_000, list(range(10_000)), "a\nb" * 1000, 10**5000, ManyLines()):
         message = refusal(seconds, "base", huge)
         assert len(message) < 200
         assert "\n" not in message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -44,14 +44,16 @@ def test_a_preset_is_a_backoff_with_the_numbers_of_its_system(
 
 
 def test_every_preset_is_listed_and_documented_with_source_and_date() -> None:
-    """Each assignment is followed by a docstring that names a source and a year, and stands in
-    `__all__`."""
+    """
+    Each assignment is followed by a docstring that names a source and a year, and stands in
+    `__all__`.
+    """
     body = ast.parse(inspect.getsource(presets)).body
     documented = {}
-    for here, after in zip(body, body[1:], strict=False):
-        if isinstance(here, ast.Assign) and isinstance(here.targets[0], ast.Name):
-            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                documented[here.targets[0].id] = str(after.value.value)
+    for here, after in pairwise(body):
+        match here, after:
+            case ast.Assign(targets=[ast.Name(id=name)]), ast.Expr(value=ast.Constant(value=text)):
+                documented[name] = str(text)
     assert set(presets.__all__) == set(documented)
     for name, text in documented.items():
         assert "Source: " in text, name
@@ -102,13 +104,17 @@ def redis_py_delay(n: int, u: float) -> float:
 @pytest.mark.parametrize("n", range(1, 7))
 @pytest.mark.parametrize("u", [0.0, 0.1, 0.5, 0.9, 1 - 2**-53])
 def test_redis_py_is_the_clients_default_below_the_cap(n: int, u: float) -> None:
-    """Up to the sixth failure, where the cap isn't reached, REDIS_PY is the client's own formula."""
+    """
+    Up to the sixth failure, where the cap isn't reached, REDIS_PY is the client's own formula.
+    """
     assert redis_py_delay(n, u) == pytest.approx(presets.REDIS_PY.delay(n, 0.0, lambda: u))
 
 
 def test_redis_py_does_not_pile_up_at_the_cap_as_its_original_does() -> None:
-    """Deviation: from the seventh failure on REDIS_PY stays spread over the second, where redis-py
-    jitters before the cap; the shares and means are the ones its docstring tells."""
+    """
+    Deviation: from the seventh failure on REDIS_PY stays spread over the second, where redis-py
+    jitters before the cap; the shares and means are the ones its docstring tells.
+    """
     steps = [(i + 0.5) / 1000 for i in range(1000)]
 
     def at_the_cap(delays: list[float]) -> float:
@@ -117,7 +123,7 @@ def test_redis_py_does_not_pile_up_at_the_cap_as_its_original_does() -> None:
     assert pytest.approx(0.22, abs=0.005) == at_the_cap([redis_py_delay(7, u) for u in steps])
     assert pytest.approx(0.90, abs=0.005) == at_the_cap([redis_py_delay(10, u) for u in steps])
     for n in range(7, 11):
-        assert 0 == at_the_cap([presets.REDIS_PY.delay(n, 0.0, lambda u=u: u) for u in steps])
+        assert 0 == at_the_cap([presets.REDIS_PY.delay(n, 0.0, iter([u]).__next__) for u in steps])
     theirs = sum(redis_py_delay(n, u) for n in range(1, 11) for u in steps) / len(steps)
     ours = sum(presets.REDIS_PY.delay(n, 0.0, lambda: 0.5) for n in range(1, 11))
     assert pytest.approx(3.9, abs=0.01) == theirs

@@ -15,8 +15,14 @@ import heapq
 import random
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from forbear import Exponential
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forbear import Backoff
 
 CLIENTS = 10_000
 OUTAGE = 10.0
@@ -32,7 +38,21 @@ HERDS = {
 }
 
 
-def herd(backoff: Exponential, seed: str) -> tuple[Counter[int], list[float]]:
+class Hinted:
+    """All clients are told 5 s, and wait up to a share of it longer, as a policy's `hint_jitter` says."""
+
+    def __init__(self, jitter: float) -> None:
+        self.jitter = jitter
+
+    def delay(self, failures: int, previous: float, random: Callable[[], float]) -> float:  # noqa: ARG002
+        """Return the wait that a policy makes of the hint."""
+        return 5.0 * (1.0 + self.jitter * random())
+
+
+HINTS = {f"Retry-After: 5, hint_jitter={jitter}": Hinted(jitter) for jitter in (0.0, 0.1, 0.5)}
+
+
+def herd(backoff: Backoff, seed: str) -> tuple[Counter[int], list[float]]:
     """Return the calls of each 100 ms, and when each client was served."""
     chance = random.Random(seed).random
     calls: Counter[int] = Counter()
@@ -50,7 +70,7 @@ def herd(backoff: Exponential, seed: str) -> tuple[Counter[int], list[float]]:
                 served.append(now + ATTEMPT)
                 continue
         failures += 1
-        delay = backoff.delay(failures, previous, chance)
+        delay = backoff.delay(failures, previous, chance) or 0.0
         heapq.heappush(due, (now + ATTEMPT + delay, ticket, failures, delay))
         ticket += 1
     return calls, served
@@ -117,16 +137,17 @@ def svg(herds: dict[str, Counter[int]]) -> str:
     for second in range(0, SECONDS + 1, 10):
         x = LEFT + (WIDTH - LEFT - 20) * second / SECONDS
         parts.append(f'<text x="{x:.1f}" y="{top - GAP + 18}" text-anchor="middle">{second} s</text>')
-    parts.append(f'<text x="{LEFT + 6}" y="{TOP + 16}">server is down</text>')
+    parts.append(f'<text x="{LEFT + 28}" y="{top - HEIGHT - GAP + 16}">server is down</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
 def main() -> None:
     """Draw the picture and print the numbers that the documentation gives."""
     drawn = {}
-    for name, backoff in HERDS.items():
+    for name, backoff in (HERDS | HINTS).items():
         calls, served = herd(backoff, name)
-        drawn[name] = calls
+        if name in HERDS:
+            drawn[name] = calls
         served.sort()
         print(
             f"{name}: {sum(calls.values()) / CLIENTS:.1f} attempts a client; busiest 100 ms: "

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 
 from . import _drive
-from ._limits import AttemptCut, CallCut, sign_cut_off
+from ._limits import AttemptCut, sign_cut_off
 from ._notes import EPOCH
 from ._run import OVER, PASS, Run
 from ._scope import Scope, current, time_left
@@ -137,6 +137,8 @@ class Attempts(Attempt):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
+        if isinstance(error, Exception):
+            self._failed_run()  # while the limit is bound, so that the run keeps to it
         if self._limit is not None:
             self._limit.unbind()
         if error is None:
@@ -170,7 +172,7 @@ class AsyncAttempts(Attempt):
         self._ended: BaseException | None = None
         self._event: Event | None = None
         self._verdict = PASS
-        super().__init__(rules, None if rules.total_timeout is None else CallCut(rules.total_timeout))
+        super().__init__(rules, None if rules.total_timeout is None else Scope(rules.total_timeout))
 
     def __aiter__(self) -> Self:
         return self
@@ -207,9 +209,8 @@ class AsyncAttempts(Attempt):
 
     def __enter__(self) -> Self:
         self._enter()
-        limit = self._limit
-        if isinstance(limit, CallCut):
-            limit.bind_cut()
+        if self._limit is not None:
+            self._limit.bind_cut()
         if self._rules.attempt_timeout is not None:
             self._cut = AttemptCut(self._rules)
             self._cut.__enter__()
@@ -218,6 +219,8 @@ class AsyncAttempts(Attempt):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
+        if error is not None:
+            self._failed_run()  # while the limit is bound, so that the run keeps to it
         cut_off = self._leave_cut(kind, error, traceback)
         if self._leave_limit(error if cut_off is None else cut_off):
             return True
@@ -250,7 +253,7 @@ class AsyncAttempts(Attempt):
     def _leave_limit(self, error: BaseException | None) -> bool:
         """Leave the time limit of the block; true if it has cut off, and a hook is to be awaited first."""
         limit = self._limit
-        if not isinstance(limit, CallCut):
+        if limit is None:
             return False
         try:
             limit.unbind_cut(error)

@@ -1,5 +1,5 @@
 """
-What cuts an async attempt or a whole async call off, bracketed by a plain `with`.
+What cuts an async attempt or a whole async call off.
 
 Law: an attempt cut off by its own limit fails with TimeoutError, a call cut off by its limit ends with one;
 somebody else's cancellation passes through both untouched. Nothing here is used by sync calls: an attempt on a
@@ -8,41 +8,74 @@ thread can't be cut.
 
 from __future__ import annotations
 
-from . import _drive, _events, _loops, _notes
+import sys
+
+from . import _clock, _drive, _events, _loops, _notes
 from ._run import name_of
-from ._scope import Scope, clock_of, current
+from ._scope import AMBIENT, SYSTEM, Node, Scope, clock_of, current, monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from ._clock import Clock
+    from ._loops import Cut
     from ._rules import Rules
 
-__all__ = ["AttemptCut", "CallCut", "acut_off"]
+__all__ = ["AttemptCut", "CallCut", "acut_off", "open_cut", "sign_cut_off"]
+
+exception = sys.exception
+local = _loops.local
+sweeper_here = _loops.sweeper_here
+sweeper_here = _loops.sweeper_here
 
 
 class AttemptCut:
-    """One attempt under `attempt_timeout`; afterwards it can tell whether a TimeoutError is its own."""
+    """
+    One attempt under `attempt_timeout`; afterwards it can tell whether a TimeoutError is its own.
 
-    __slots__ = ("_cut", "_error", "_seconds")
+    As with a whole call, what can cut it off is made on asyncio when the loop comes round.
+    """
+
+    __slots__ = ("_cancelling", "_clock", "_cut", "_error", "_open", "_seconds", "_sweeper", "_task", "_when")
 
     def __init__(self, rules: Rules) -> None:
-        assert rules.attempt_timeout is not None  # noqa: S101 (else there is nothing to cut)
         self._seconds = rules.attempt_timeout
         self._error: BaseException | None = None
+        self._cut: Cut | None = None
+        self._open = True
 
     def __enter__(self) -> Self:
-        self._cut = _loops.new_cut()
-        self._cut.enter()
-        clock = clock_of(current())
-        self._cut.at(clock.now() + self._seconds, clock)
+        clock = self._clock = clock_of(current())
+        self._when = clock.now() + self._seconds  # type: ignore[operator]  # else nobody makes one
+        sweeper = self._sweeper = sweeper_here()
+        if sweeper is None:
+            self._cut = _loops.TrioCut()
+            self._cut.enter()
+            self._cut.at(self._when, clock)
+        else:
+            task = self._task = sweeper.task
+            self._cancelling = task.cancelling()
+            sweeper.add(self)
         return self
+
+    def arm(self) -> None:
+        """Make the cut, now that the attempt has not ended at once."""
+        if self._open:
+            self._cut = _loops.AsyncioCut(self._task, self._cancelling)
+            self._cut.at(self._when, self._clock)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._cut.leave(error):
+        self._open = False
+        cut = self._cut
+        if cut is None:
+            waiting = self._sweeper.waiting  # type: ignore[union-attr]  # on trio there is a cut from the start
+            if waiting and waiting[-1] is self:
+                waiting.pop()
+        elif cut.leave(error):
             self._error = TimeoutError(f"the attempt took longer than attempt_timeout={self._seconds:g} s")
             raise self._error from None
 
@@ -52,41 +85,136 @@ class AttemptCut:
         return mine
 
 
-class CallCut(Scope):
-    """A whole async call under `total_timeout`: a scope that cuts off, in a plain `with`."""
+class CallCut(Node):
+    """
+    A whole async call under `total_timeout`: a scope that also cuts off. Made by `open_cut`.
 
-    __slots__ = ("error",)
+    On asyncio what can cut it off is made on the loop's next turn, and most calls that succeed without waiting
+    for anything have left by then.
+    """
 
-    error: BaseException | None
+    __slots__ = (
+        "_cancelling",
+        "_cut",
+        "_sweeper",
+        "_task",
+        "_token",
+        "_trace",
+        "clock",
+        "deadline",
+        "open",
+        "parent",
+        "started",
+    )
 
-    def __enter__(self) -> Self:
-        self.error = None
-        self.enter_cut()
-        return self
+    clock: Clock
+    deadline: float
+    started: float
+    _cut: Cut | None
+    _trace: tuple[BaseException | None, int] | None  # the last failure inside, and how many there had been
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            self.leave_cut(error)
-        except TimeoutError as over:
-            self.error = over
-            raise
+    def arm(self) -> None:
+        """Make the cut, now that the call has not ended at once."""
+        if self.open:
+            self._cut = _loops.AsyncioCut(self._task, self._cancelling)
+            self._cut.at(self.deadline, self.clock)
 
-    def over(self, error: BaseException) -> bool:
-        """Tell whether the error is the one that this limit has raised, and let go of it."""
-        mine, self.error = self.error is error, None
-        return mine
+    def close(self) -> None:
+        """Leave after success, or a second time."""
+        if not self.open:
+            return
+        self.open = False
+        AMBIENT.reset(self._token)
+        if self._cut is not None:
+            self._cut.leave(None)
+            return
+        waiting = self._sweeper.waiting
+        if waiting and waiting[-1] is self:
+            waiting.pop()
+
+    def is_over(self) -> bool:
+        """Leave with the error that is just being handled, and tell whether this limit has caused it."""
+        cut = self._cut
+        if cut is None:
+            self.close()
+            return False
+        self.open = False
+        AMBIENT.reset(self._token)
+        return cut.leave(exception())
+
+    def error(self) -> TimeoutError:
+        """Make the error that comes out of a call whose time is over."""
+        limit = self.deadline - self.started
+        error = TimeoutError(f"the call took longer than total_timeout={limit:.6g} s")
+        if self._trace is not None:
+            error.__cause__ = self._trace[0]
+            self._trace = (None, self._trace[1])
+        return error
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts had failed when the time was over."""
+        return 0 if self._trace is None else self._trace[1]
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the call began."""
+        return self.clock.now() - self.started
+
+    @property
+    def cut_off(self) -> bool:  # type: ignore[override]
+        """Whether the time is over by now."""
+        return self._cut is not None and self.clock.now() >= self.deadline
+
+    def leave_trace(self, failure: BaseException | None, attempts: int) -> None:
+        """Be told of the last failure inside, for the error of the cut."""
+        self._trace = (failure, attempts)
 
 
-async def acut_off(rules: Rules, fn: object, error: TimeoutError, limit: CallCut) -> None:
-    """Sign the error of a call that its time limit has cut off, and tell of it."""
+def open_cut(timeout: float) -> CallCut:
+    """Begin an async call under a time limit. All in one place, because most calls under it are short."""
+    limit = CallCut()
+    sweeper = local.sweeper
+    task = None if sweeper is None else sweeper.current(sweeper.loop)
+    if task is None:
+        sweeper = sweeper_here()
+        task = None if sweeper is None else sweeper.task
+    limit.parent = parent = AMBIENT.get()
+    if parent is None and _clock.everywhere is None:
+        limit.clock = SYSTEM
+        limit.started = started = monotonic()
+    else:
+        limit.parent = parent = current()
+        limit.clock = clock = clock_of(parent)
+        limit.started = started = clock.now()
+    limit.deadline = started + timeout
+    limit._cut = limit._trace = None
+    if sweeper is None or task is None:
+        limit._cut = cut = _loops.TrioCut()
+        cut.enter()
+        cut.at(limit.deadline, limit.clock)
+    else:
+        limit._sweeper = sweeper
+        limit._task = task
+        limit._cancelling = task.cancelling()
+        sweeper.waiting.append(limit)
+        if not sweeper.scheduled:
+            sweeper.schedule()
+    limit.open = True
+    limit._token = AMBIENT.set(limit)
+    return limit
+
+
+async def acut_off(rules: Rules, fn: object, limit: CallCut) -> TimeoutError:
+    """Return the error of a call that its time limit has cut off, signed, after the hook was told of it."""
+    error = limit.error()
     event = sign_cut_off(rules, fn, error, limit)
     if rules.on_giveup is not None:
         await _drive.acall_hook(rules.on_giveup, event)
+    return error
 
 
-def sign_cut_off(rules: Rules, fn: object, error: TimeoutError, limit: CallCut) -> _events.Event:
+def sign_cut_off(rules: Rules, fn: object, error: TimeoutError, limit: CallCut | Scope) -> _events.Event:
     """Sign the error, tell the listeners and the log, and return the event for the hook."""
     name = name_of(rules, fn)
     because = f"timeout: cut off by total_timeout={rules.total_timeout:g} s"

@@ -13,11 +13,13 @@ import sys
 
 from ._clock import PIECE, SYSTEM, in_trio, is_faked
 
+_modules = sys.modules
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
-    from typing import TypeAlias
+    from typing import Protocol, TypeAlias
 
     import trio
 
@@ -25,16 +27,31 @@ if TYPE_CHECKING:
 
     Cut: TypeAlias = "AsyncioCut | TrioCut"
 
+    class Armed(Protocol):
+        """What a sweeper sweeps."""
+
+        def arm(self) -> None: ...
+
+
 __all__ = ["new_cut", "new_waiter"]
 
 
 def library() -> str:
-    """Name the library whose task is running: `"asyncio"` or `"trio"`."""
-    module = sys.modules.get("trio")
-    if module is not None and in_trio(module):
+    """
+    Name the library whose task is running: `"asyncio"` or `"trio"`.
+
+    A current task of asyncio decides, because either library can be the other's host: where trio is a guest of
+    asyncio there is none while trio's tasks run, and where asyncio is a guest of trio there is one only while
+    its own do.
+    """
+    asyncio = _modules.get("asyncio")
+    loop = None if asyncio is None else asyncio._get_running_loop()
+    if loop is not None and asyncio is not None and asyncio.current_task(loop) is not None:
+        return "asyncio"
+    trio = _modules.get("trio")
+    if trio is not None and in_trio(trio):
         return "trio"
-    module = sys.modules.get("asyncio")
-    if module is not None and module._get_running_loop() is not None:
+    if loop is not None:
         return "asyncio"
     raise RuntimeError("forbear waits in tasks of asyncio or trio, and neither is running here")
 
@@ -46,7 +63,10 @@ def new_waiter(owner: object) -> AsyncWaiter:
 
 def new_cut() -> Cut:
     """Make a cut for the task that is running."""
-    return TrioCut() if library() == "trio" else AsyncioCut()
+    sweeper = sweeper_here()
+    if sweeper is None:
+        return TrioCut()
+    return AsyncioCut(sweeper.task, sweeper.task.cancelling())
 
 
 def later(loop: asyncio.AbstractEventLoop, seconds: float, fire: Callable[[], object]) -> Timer:
@@ -153,48 +173,76 @@ class TrioWaiter:
 
 class Sweeper:
     """
-    The cuts of one event loop whose timers are still to be armed.
+    The limits of one event loop that are still to be armed.
 
-    Arming a timer costs more than most calls that succeed at once, so a cut is armed on the loop's next turn:
-    a block that never suspends has left by then. Blocks that don't suspend leave in the reverse order of
-    their entering, so what they leave behind is always on top, and the list stays as deep as they nest.
+    Arming a timer costs more than most calls that succeed at once, so a limit is armed on the loop's next turn:
+    a call that never suspends has left by then. Calls that don't suspend leave in the reverse order of their
+    entering, so what they leave behind is always on top, and the list stays as deep as they nest.
     """
 
-    __slots__ = ("_loop", "_scheduled", "cuts")
+    __slots__ = ("current", "loop", "scheduled", "task", "waiting")
+
+    task: asyncio.Task[object]  # that ran when somebody last looked
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._scheduled = False
-        self.cuts: list[AsyncioCut] = []
+        asyncio = _modules["asyncio"]
+        self.loop = loop
+        self.waiting: list[Armed] = []
+        # Up to 3.11 `current_task` is written in Python; the dict that it looks into is much faster.
+        slow = sys.version_info < (3, 12)
+        self.current: Callable[[object], asyncio.Task[object] | None]
+        self.current = asyncio.tasks._current_tasks.get if slow else asyncio.current_task
+        self.scheduled = False
 
-    def add(self, cut: AsyncioCut) -> None:
-        """Have the cut armed on the loop's next turn."""
-        self.cuts.append(cut)
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._sweep)
+    def add(self, limit: Armed) -> None:
+        """Have it armed on the loop's next turn; who leaves before takes itself off the top of `waiting`."""
+        self.waiting.append(limit)
+        if not self.scheduled:
+            self.schedule()
+
+    def schedule(self) -> None:
+        """Have the loop come by on its next turn."""
+        self.scheduled = True
+        self.loop.call_soon(self._sweep)
 
     def _sweep(self) -> None:
-        self._scheduled = False
-        cuts, self.cuts = self.cuts, []
-        for cut in cuts:
-            cut.arm()
+        self.scheduled = False
+        waiting, self.waiting = self.waiting, []
+        for limit in waiting:
+            limit.arm()
 
 
 class _Local(_thread._local):
-    loop: asyncio.AbstractEventLoop | None = None
-    sweeper: Sweeper
+    sweeper: Sweeper | None = None
 
 
-_local = _Local()
+local = _Local()
 
 
-def sweeper_of(loop: asyncio.AbstractEventLoop) -> Sweeper:
-    """Return the sweeper of the loop that runs on this thread."""
-    if _local.loop is not loop:
-        _local.loop = loop
-        _local.sweeper = Sweeper(loop)
-    return _local.sweeper
+def sweeper_here() -> Sweeper | None:
+    """Return the sweeper of the asyncio loop whose task is running, and that task in it; None on trio."""
+    sweeper = local.sweeper
+    if sweeper is not None:
+        # A loop has a current task only while it runs, and this one was last seen running on this thread.
+        task = sweeper.current(sweeper.loop)
+        if task is not None:
+            sweeper.task = task
+            return sweeper
+    return _look_around()
+
+
+def _look_around() -> Sweeper | None:
+    if library() == "trio":
+        return None
+    loop = _modules["asyncio"].get_running_loop()
+    sweeper = local.sweeper
+    if sweeper is None or sweeper.loop is not loop:
+        sweeper = local.sweeper = Sweeper(loop)
+    task = sweeper.current(loop)
+    if task is None:
+        raise RuntimeError("a time limit can cut off only what runs in a task")
+    sweeper.task = task
+    return sweeper
 
 
 class AsyncioCut:
@@ -210,17 +258,12 @@ class AsyncioCut:
     _when: float
     _clock: Clock
 
-    def __init__(self) -> None:
-        asyncio = sys.modules["asyncio"]
-        self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("a time limit can cut off only what runs in a task")
-        self._task: asyncio.Task[object] = task
+    def __init__(self, task: asyncio.Task[object], cancelling: int) -> None:
+        self._loop = task.get_loop()
         # As asyncio.timeout: cancellations that were asked for before the block are not this cut's.
-        self._cancelling = self._task.cancelling()
+        self._task, self._cancelling = task, cancelling
         self._fired = self._left = False
-        self._timers: list[Timer] | None = None
+        self._timers: list[Timer] = []
 
     def enter(self) -> None:
         """Begin the block."""
@@ -229,19 +272,11 @@ class AsyncioCut:
         """Cut the block off when the clock shows *when*."""
         self._when = when
         self._clock = clock
-        sweeper_of(self._loop).add(self)
-
-    def arm(self) -> None:
-        """Arm the timers, unless the block has been left already."""
-        if self._left:
-            return
-        self._timers = []
-        left = self._when - self._clock.now()
-        virtual = self._clock.timer(self._when, self._expire_soon)
+        virtual = clock.timer(when, self._expire_soon)
         if virtual is not None:
             self._timers.append(virtual)
-        if self._clock.real:
-            self._timers.append(later(self._loop, left, self._expire))
+        if clock.real:
+            self._timers.append(later(self._loop, when - clock.now(), self._expire))
 
     def _expire_soon(self) -> None:
         try:
@@ -253,8 +288,8 @@ class AsyncioCut:
         if self._left or self._fired:
             return
         left = self._when - self._clock.now()
-        if left > 0 and self._clock is SYSTEM and not is_faked():
-            self.arm()  # a piece of a long limit is over
+        if left > 0 and self._clock is SYSTEM:
+            self._timers.append(later(self._loop, left, self._expire))  # woken early: a piece of a long limit
             return
         self._clock.reach(self._when)
         self._cancel()
@@ -279,17 +314,12 @@ class AsyncioCut:
     def leave(self, error: BaseException | None) -> bool:
         """End the block, and tell whether the error is this cut's own cancellation."""
         self._left = True
-        if self._timers is None:
-            cuts = sweeper_of(self._loop).cuts
-            if cuts and cuts[-1] is self:
-                cuts.pop()
-        else:
-            for timer in self._timers:
-                timer.cancel()
+        for timer in self._timers:
+            timer.cancel()
         if not self._fired:
             return False
         alone = self._task.uncancel() <= self._cancelling
-        return alone and isinstance(error, sys.modules["asyncio"].CancelledError)
+        return alone and isinstance(error, _modules["asyncio"].CancelledError)
 
 
 class TrioCut:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from . import _explain, _notes
 from ._block import AsyncAttempts, Attempts
 from ._drive import abegun, afailed, asettled, awaited, begun, failed, settled, waited
-from ._limits import AttemptCut, CallCut, acut_off
+from ._limits import AttemptCut, acut_off, open_cut
 from ._rules import Rules
 from ._run import Run
-from ._scope import Scope
+from ._scope import Limit
 from ._wrap import check, kind_of, wrap
 from .errors import ConfigError
 
@@ -115,7 +115,7 @@ class Policy(Rules):
             raise ConfigError(f"call must be given a plain function, not {_a(kind)} ({_notes.label(fn)}); {_use(kind)}")
         check(self, fn, kind)
         run: Run | None = None
-        with NOTHING if self.total_timeout is None else Scope(self.total_timeout):
+        with NOTHING if self.total_timeout is None else Limit(self.total_timeout):
             while True:
                 try:
                     result = fn(*args, **kwargs)
@@ -150,33 +150,35 @@ class Policy(Rules):
             raise ConfigError(f"acall must be given an async function, not {_a(kind)} ({_notes.label(fn)}); {_use(kind)}")
         run: Run | None = None
         cut: AttemptCut | None = None
-        limit = None if self.total_timeout is None else CallCut(self.total_timeout)
+        limit = None if self.total_timeout is None else open_cut(self.total_timeout)
         try:
-            with limit or NOTHING:
-                while True:
-                    try:
-                        cut = None if self.attempt_timeout is None else AttemptCut(self)
-                        with cut or NOTHING:
-                            result = await fn(*args, **kwargs)
-                    except BaseException:
+            while True:
+                try:
+                    cut = None if self.attempt_timeout is None else AttemptCut(self)
+                    with cut or NOTHING:
+                        result = await fn(*args, **kwargs)
+                except BaseException:
+                    if run is None:
+                        run = await abegun(self, fn, cut)
                         if run is None:
-                            run = await abegun(self, fn, cut)
-                            if run is None:
-                                raise
-                        elif await afailed(run, cut):
                             raise
-                    else:
-                        if run is None and self.on_result is self.on_success is None:
-                            return result
-                        run = run or Run(self, fn)
-                        if await asettled(run, result):
-                            return result
-                    if not await awaited(run):
-                        raise run.pop()
-        except TimeoutError as error:
-            if limit is not None and limit.over(error):
-                await acut_off(self, fn, error, limit)
+                    elif await afailed(run, cut):
+                        raise
+                else:
+                    if run is None and self.on_result is self.on_success is None:
+                        return result
+                    run = run or Run(self, fn)
+                    if await asettled(run, result):
+                        return result
+                if not await awaited(run):
+                    raise run.pop()
+        except BaseException:
+            if limit is not None and limit.is_over():
+                raise await acut_off(self, fn, limit)
             raise
+        finally:
+            if limit is not None:
+                limit.close()
 
     def __iter__(self) -> Attempts:
         """Begin a block: `for attempt in policy:` and in it `with attempt:`."""

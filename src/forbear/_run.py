@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ._clock import Clock
     from ._events import Event
     from ._rules import Rules
-    from ._scope import Scope
+    from ._scope import Node
 
 __all__ = ["AGAIN", "OVER", "PASS", "Run", "name_of"]
 
@@ -80,7 +80,7 @@ class Run:
         self._since = began
         self.began = EPOCH[0] if began is None else began
         self._seen = began or 0  # up to which count marks have been looked for
-        self.scope: Scope | None = _scope.current()
+        self.scope: Node | None = _scope.current()
         self.clock: Clock = _scope.clock_of(self.scope)
         self.attempts = rules.attempts
         self.waits = True
@@ -107,11 +107,11 @@ class Run:
         self._last: list[str | tuple[object, ...]] = ["", "", ""]
         self._delay_after = None if rules._plain_backoff is None else rules._plain_backoff.delay
 
-    def _heed(self, scope: Scope) -> None:
+    def _heed(self, scope: Node) -> None:
         """Take over what the scopes around say of this call: its own time limit, and a test's limits."""
         if self.rules.total_timeout is not None and scope.started is not None:
             self.started = scope.started
-        node: Scope | None = scope
+        node: Node | None = scope
         while node is not None:
             if node.limit is not None and node.open:
                 self.waits = False
@@ -296,7 +296,7 @@ class Run:
         node = self.scope
         while node is not None:
             if node.open and node.cut_off:
-                node.failure, node.attempts = self.error, self.number
+                node.leave_trace(self.error, self.number)
             node = node.parent
 
     # -- what is told

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from ._clock import Clock
     from ._loops import Cut
 
-__all__ = ["Scope", "cancel_all", "current", "remaining", "scope"]
+__all__ = ["Limit", "Scope", "cancel_all", "current", "remaining", "scope"]
 
-AMBIENT: contextvars.ContextVar[Scope | None] = contextvars.ContextVar("forbear", default=None)
+SYSTEM = _clock.SYSTEM
+monotonic = SYSTEM.now
+
+AMBIENT: contextvars.ContextVar[Node | None] = contextvars.ContextVar("forbear", default=None)
 
 # The last cancel_all: how many ends of trying had been counted by then, and its reason. It ends the waits of
 # calls that had begun before; what begins later is free.
@@ -34,48 +37,90 @@ all_cancelled_at = -1
 _all_cancelled_why = ""
 
 
-class Scope:
+class Node:
+    """
+    One link of the chain of scopes: what those inside may ask of it.
+
+    What most never set stands here once for all, so that making one costs little: a call with a time limit
+    makes one each time.
+    """
+
+    __slots__ = ()
+
+    parent: Node | None = None
+    clock: Clock | None = None
+    limit: int | None = None  # of attempts, set by tests
+    deadline: float | None = None
+    started: float | None = None
+    open: bool = False
+    cut_off: bool = False  # whether it cuts off what runs inside, and has a reason to by now
+    reason: str | None = None  # for which it was cancelled
+
+    def leave_trace(self, failure: BaseException | None, attempts: int) -> None:
+        """Be told of the last failure inside, for the error of the cut."""
+
+
+class Limit(Node):
+    """The time limit of one sync call: made, entered and left by its wrapper alone, and so without checks."""
+
+    __slots__ = ("_token", "clock", "deadline", "open", "parent", "started", "timeout")
+
+    timeout: float
+    clock: Clock
+    started: float
+    deadline: float
+    _token: contextvars.Token[Node | None]
+
+    def __init__(self, timeout: float) -> None:
+        self.timeout = timeout
+
+    def __enter__(self) -> Self:
+        parent = AMBIENT.get()
+        if parent is None and _clock.everywhere is None:
+            self.clock = SYSTEM
+            started = monotonic()
+        else:
+            parent = current()
+            self.clock = clock_of(parent)
+            started = self.clock.now()
+        self.parent = parent
+        self.started = started
+        self.deadline = started + self.timeout
+        self.open = True
+        self._token = AMBIENT.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.open = False
+        AMBIENT.reset(self._token)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it started."""
+        return self.clock.now() - self.started
+
+
+class Scope(Node):
     """
     A time limit and a cancellation that everything inside the block keeps to.
 
     Made by `scope()`. A plain `with` bounds the waits inside; `async with` also cuts off what runs.
     """
 
-    __slots__ = (
-        "_cut",
-        "_entered",
-        "_reason",
-        "_token",
-        "attempts",
-        "clock",
-        "deadline",
-        "failure",
-        "limit",
-        "open",
-        "parent",
-        "started",
-        "timeout",
-    )
+    failure: BaseException | None = None  # the last one inside, for the error of the cut
+    attempts = 0  # how many had failed by then
+    _entered = False
+    _token: contextvars.Token[Node | None] | None = None
+    _cut: Cut | None = None
 
-    _token: contextvars.Token[Scope | None] | None
-
-    def __init__(self, timeout: float | None = None, clock: Clock | None = None, limit: int | None = None) -> None:
+    def __init__(self, timeout: float | None = None) -> None:
         self.timeout = timeout
-        self.clock = clock
-        self.limit = limit
-        self.parent: Scope | None = None
-        self.deadline: float | None = None
-        self.started: float | None = None
-        self.failure: BaseException | None = None  # the last one inside, for the error of the cut
-        self.attempts = 0  # how many had failed by then
-        self.open = self._entered = False
-        self._reason: str | None = None
-        self._token = None
-        self._cut: Cut | None = None
 
     def __repr__(self) -> str:
         state = "open" if self.open else "closed"
-        because = "" if self._reason is None else f", cancelled={self._reason!r}"
+        because = "" if self.reason is None else f", cancelled={self.reason!r}"
         return f"<scope timeout={self.timeout}, {state}{because}>"
 
     # -- entering and leaving
@@ -151,9 +196,12 @@ class Scope:
         self.bind()
         self._cut = cut
         cut.enter()
+        self._fire_at_deadline(cut)
+
+    def _fire_at_deadline(self, cut: Cut) -> None:
         if self.deadline is not None and self.clock is not None:
             cut.at(self.deadline, self.clock)
-        if self._reason is not None:
+        if self.reason is not None:
             cut.fire()
 
     def leave_cut(self, error: BaseException | None) -> None:
@@ -169,16 +217,20 @@ class Scope:
         self.unbind()
         if cut is None or not cut.leave(error):
             return
-        if self._reason is not None:
-            raise Cancelled(self._reason) from self.failure
+        if self.reason is not None:
+            raise Cancelled(self.reason) from self.failure
         raise TimeoutError(f"the time limit of {self.timeout:g} s is over") from self.failure
 
     @property
-    def cut_off(self) -> bool:
+    def cut_off(self) -> bool:  # type: ignore[override]
         """Whether this scope cuts off what runs inside, and has a reason to by now."""
         if self._cut is None:
             return False
-        return self._reason is not None or (self.deadline is not None and self.clock is not None and self.clock.now() >= self.deadline)
+        return self.reason is not None or (self.deadline is not None and self.clock is not None and self.clock.now() >= self.deadline)
+
+    def leave_trace(self, failure: BaseException | None, attempts: int) -> None:
+        """Be told of the last failure inside, for the error of the cut."""
+        self.failure, self.attempts = failure, attempts
 
     # -- cancelling
 
@@ -191,8 +243,8 @@ class Scope:
         Args:
             reason: What `Cancelled.reason` will say.
         """
-        if self._reason is None:
-            self._reason = str(reason)
+        if self.reason is None:
+            self.reason = str(reason)
         _clock.ring(self.surrounds)
         cut = self._cut
         if cut is not None:
@@ -201,10 +253,10 @@ class Scope:
     @property
     def cancelled(self) -> str | None:
         """The reason for which this scope, or one around it, was cancelled; else None."""
-        node: Scope | None = self
+        node: Node | None = self
         while node is not None:
-            if node._reason is not None and (node.open or node is self):
-                return node._reason
+            if node.reason is not None and (node.open or node is self):
+                return node.reason
             node = node.parent
         return None
 
@@ -220,7 +272,7 @@ class Scope:
 
     def surrounds(self, inner: object) -> bool:
         """Tell whether the other scope is this one or inside it."""
-        node = inner if isinstance(inner, Scope) else None
+        node = inner if isinstance(inner, Node) else None
         while node is not None:
             if node is self:
                 return True
@@ -251,7 +303,7 @@ def scope(timeout: float | timedelta | None = None) -> Scope:
     return Scope(seconds("timeout", timeout, none=True))
 
 
-def current() -> Scope | None:
+def current() -> Node | None:
     """Return the innermost scope that is still open."""
     node = AMBIENT.get()
     while node is not None and not node.open:
@@ -259,14 +311,14 @@ def current() -> Scope | None:
     return node
 
 
-def clock_of(node: Scope | None) -> Clock:
+def clock_of(node: Node | None) -> Clock:
     """Return the clock that waits inside this scope keep to."""
     if node is not None and node.clock is not None:
         return node.clock
     return _clock.everywhere or _clock.SYSTEM
 
 
-def time_left(node: Scope | None) -> float | None:
+def time_left(node: Node | None) -> float | None:
     """Return the seconds until the first limit around, negative when it is over; None without a limit."""
     least: float | None = None
     while node is not None:
@@ -292,7 +344,7 @@ def remaining() -> float | None:
     return None if left is None else max(0.0, left)
 
 
-def cancelled(node: Scope | None, began: int) -> str | None:
+def cancelled(node: Node | None, began: int) -> str | None:
     """
     Return why what began back then inside this scope is cancelled, or None.
 
@@ -300,8 +352,8 @@ def cancelled(node: Scope | None, began: int) -> str | None:
         began: How many ends of trying (`EPOCH`) had been counted when it began.
     """
     while node is not None:
-        if node._reason is not None and node.open:
-            return node._reason
+        if node.reason is not None and node.open:
+            return node.reason
         node = node.parent
     return _all_cancelled_why if began < all_cancelled_at else None
 

@@ -14,9 +14,9 @@ import sys
 import types
 
 from . import _drive, _notes
-from ._limits import AttemptCut, CallCut, acut_off
+from ._limits import AttemptCut, acut_off, open_cut
 from ._run import Run
-from ._scope import Scope
+from ._scope import Limit
 from .errors import ConfigError
 
 TYPE_CHECKING = False
@@ -38,11 +38,10 @@ CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR = 0x80, 0x100, 0x200
 # What the compiled shapes reach for once an attempt has failed; one constant in each code object. A module,
 # because the interpreter looks functions up in modules faster than anywhere else.
 KIT: Any = types.ModuleType("forbear.kit")
-for _tool in (Run, Scope, AttemptCut, CallCut):
+for _tool in (Run, Limit, AttemptCut, open_cut, acut_off):
     setattr(KIT, _tool.__name__, _tool)
 for _name in _drive.__all__:
     setattr(KIT, _name, getattr(_drive, _name))
-KIT.cut_off = acut_off
 
 # -- the shapes, as text. `KIT` is written as a string, which is a constant, and constants can be replaced.
 # {a} and {await_} are "a" and "await " in async shapes; {ok} stands where a first result is looked at. The bare
@@ -140,20 +139,20 @@ while True:
 """
 
 LIMIT = """
-with "KIT".Scope(policy.total_timeout):
+with "KIT".Limit(policy.total_timeout):
 {body}
 """
 
-# What an async call is cut off by is told when the cut is behind it, because hooks may be awaited.
 ALIMIT = """
-limit = "KIT".CallCut(policy.total_timeout)
+limit = "KIT".open_cut(policy.total_timeout)
 try:
-    with limit:
 {body}
-except TimeoutError as error:
-    if limit.over(error):
-        await "KIT".cut_off(policy, fn, error, limit)
+except:
+    if limit.is_over():
+        raise await "KIT".acut_off(policy, fn, limit)
     raise
+finally:
+    limit.close()
 """
 
 
@@ -189,7 +188,7 @@ def _body(kind: str, call: str, features: tuple[bool, bool, bool, bool]) -> str:
         text = ITEMS.format_map(words)
         tail = PASS_ON if kind == "generator" else APASS_ON
     if limited:
-        text = ALIMIT.format(body=_indent(text, 2)) if is_async else LIMIT.format(body=_indent(text))
+        text = (ALIMIT if is_async else LIMIT).format(body=_indent(text))
     return text + tail
 
 
@@ -362,12 +361,9 @@ def wrap(policy: Rules, fn: Callable[..., Any]) -> Any:
         code.co_flags & (CO_VARARGS | CO_VARKEYWORDS),
         features,
     )
-    # How a `def` stores the names of keyword defaults: one by one, or as a tuple.
-    names: dict[object, object] = {f"k{n}": name for n, name in enumerate(keywords)}
-    having = [n for n, name in enumerate(keywords) if name in by_name]
-    names[tuple(f"k{n}" for n in having)] = tuple(keywords[n] for n in having)
-    named = _with(maker, _named(_inner(maker), code, keywords), names)
-    given = (by_name[name] for name in keywords if name in by_name)
+    having = tuple(n for n, name in enumerate(keywords) if name in by_name)
+    given = (by_name[keywords[n]] for n in having)
+    named = _named_maker(maker, code, having)
     made = types.FunctionType(named, fn.__globals__)(fn, policy, policy.on_result, *defaults, *given)
     return _dress(made, fn, policy)
 
@@ -393,6 +389,21 @@ def check(policy: Rules, fn: object, kind: str) -> None:
             hook = getattr(policy, name)
             if hook is not None and kind_of(hook) == "async":
                 raise ConfigError(f"{name} must be a plain function in sync use, and {_notes.label(fn)} is a sync function")
+
+
+@functools.lru_cache(maxsize=256)
+def _named_maker(maker: types.CodeType, code: types.CodeType, having: tuple[int, ...]) -> types.CodeType:
+    """
+    Return a maker for one function's names; functions of the same code, as factories make them, share it.
+
+    Args:
+        having: Which of the keyword-only parameters have defaults.
+    """
+    keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    # How a `def` stores the names of keyword defaults: one by one, or as a tuple.
+    names: dict[object, object] = {f"k{n}": name for n, name in enumerate(keywords)}
+    names[tuple(f"k{n}" for n in having)] = tuple(keywords[n] for n in having)
+    return _with(maker, _named(_inner(maker), code, keywords), names)
 
 
 def _named(shape: types.CodeType, code: types.CodeType, keywords: tuple[str, ...]) -> types.CodeType:

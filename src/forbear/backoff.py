@@ -273,21 +273,19 @@ class Decorrelated(_Capped):
         cap: The longest delay, in seconds; None: no limit. A base above it is capped.
     """
 
-    __slots__ = ("_low", "base")
+    __slots__ = ("base",)
     __match_args__ = ("base", "cap")
     base: float
-    _low: float
 
     def __init__(self, base: Seconds, cap: Seconds | None) -> None:
         self._set(base=as_seconds("base", base))
         self._bound(cap)
-        self._set(_low=min(self.base, self._limit))
 
     def delay(self, failures: int, previous: float, random: Callable[[], float]) -> float:
         """Return a delay drawn between the base and three times the delay before."""
-        low = self._low
+        low = self.base
         high = min(self._limit, 3.0 * max(low, previous))
-        # Rounding may carry the sum past its end, and the cap is a promise.
+        # The cap is a promise, also where the base is above it or rounding carries the sum too far.
         return min(high, low + (high - low) * random())
 
 

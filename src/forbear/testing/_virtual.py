@@ -217,7 +217,8 @@ class virtual_time:  # noqa: N801 (used as a function is)
     def __init__(self, start: float = 0.0, *, auto: bool = True, everywhere: bool = False) -> None:
         self._clock = VirtualClock(as_seconds("start", start), auto=auto)
         self._everywhere = everywhere
-        self._scope = Scope(clock=self._clock)
+        self._scope = Scope()
+        self._scope.clock = self._clock
         self._before: _clock.Clock | None = None
 
     def __enter__(self) -> VirtualClock:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["measure"]
 
-# One more failing attempt is the difference between two calls that give up, after so many attempts each.
 FEW, MANY = 2, 12
 
 
@@ -95,21 +94,24 @@ def _memory(told: Subject) -> dict[str, float]:
 def _one_more_attempt(told: Subject, rounds: int) -> dict[str, float]:
     if told.failing is None:
         return {}
-    for attempts in (FEW, MANY):
-        _check_attempts(told.failing, attempts)
-    spent = fastest(
-        {
-            "few": plain(y.gives_up(told.failing(FEW)(y.own(y.bad)))),
-            "many": plain(y.gives_up(told.failing(MANY)(y.own(y.bad)))),
-            "hand few": plain(y.gives_up(y.by_hand(FEW)(y.own(y.bad)))),
-            "hand many": plain(y.gives_up(y.by_hand(MANY)(y.own(y.bad)))),
-        },
-        rounds,
-    )
-    return {
-        "retry": (spent["many"] - spent["few"]) / (MANY - FEW),
-        "hand_retry": (spent["hand many"] - spent["hand few"]) / (MANY - FEW),
-    }
+    retry, by_hand = _slopes([told.failing, y.by_hand], rounds)
+    return {"retry": retry, "retry_hand": by_hand}
+
+
+def _slopes(failing: list[Callable[[int], Any]], rounds: int) -> list[float]:
+    """
+    Return what one more failing attempt costs each of them.
+
+    It is the difference between two calls that give up, after so many attempts each: what is done once for a
+    failing call doesn't count in it.
+    """
+    candidates = {}
+    for place, decorator in enumerate(failing):
+        for attempts in (FEW, MANY):
+            _check_attempts(decorator, attempts)
+            candidates[f"{place} {attempts}"] = plain(y.gives_up(decorator(attempts)(y.own(y.bad))))
+    spent = fastest(candidates, rounds)
+    return [(spent[f"{place} {MANY}"] - spent[f"{place} {FEW}"]) / (MANY - FEW) for place in range(len(failing))]
 
 
 def _check_attempts(failing: Callable[[int], Any], attempts: int) -> None:
@@ -155,10 +157,10 @@ def _features(runner: asyncio.Runner, rounds: int) -> dict[str, float]:
 
 
 def _whole_failures(told: Subject, rounds: int) -> dict[str, float]:
-    """Time whole calls that fail, with what a library does once for each of them."""
+    """Time whole calls that fail, with what is done once for each of them, and retries that have a delay."""
     failing = told.failing
     assert failing is not None  # noqa: S101 (forbear retries)
-    return fastest(
+    whole = fastest(
         {
             "recover_hand": plain(y.by_hand(3)(y.fails_once())),
             "recover": plain(failing(3)(y.fails_once())),
@@ -167,6 +169,13 @@ def _whole_failures(told: Subject, rounds: int) -> dict[str, float]:
         },
         rounds,
     )
+    # The wait itself is left out, as `time.sleep` is for everybody else.
+    import_module("forbear._clock").SystemClock.sleep = lambda _clock, _seconds, _waiter: None
+    retry = import_module("forbear").retry
+    waits, by_hand = _slopes(
+        [lambda attempts: retry(on=y.Boom, attempts=attempts), y.by_hand_with_waits], rounds
+    )
+    return whole | {"waits": waits, "waits_hand": by_hand}
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 """
-What the libraries are measured beside: bare functions, wrappers that add nothing, and a loop written by hand.
+What the libraries are measured beside: bare functions, wrappers that add nothing, and loops written by hand.
 
 Law: each yardstick is the least that could be written for its job, by somebody who knows the function. Nothing
 here knows a library. A yardstick is made anew for each use, so that no two share what the interpreter has
@@ -9,6 +9,7 @@ adapted.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 import types
 from contextvars import ContextVar
@@ -30,6 +31,7 @@ __all__ = [
     "asuspends",
     "bad",
     "by_hand",
+    "by_hand_with_waits",
     "fails_once",
     "gives_up",
     "is_refused",
@@ -187,11 +189,11 @@ def astandard_limit(fn: Fn) -> Fn:
     return own(wrapper)
 
 
-# -- a loop written by hand
+# -- loops written by hand
 
 
 def by_hand(attempts: int) -> Callable[[Fn], Fn]:
-    """Return a decorator that counts, compares, and asks for a delay, which is none."""
+    """Return a decorator that counts, compares, and tries again at once."""
 
     def decorate(fn: Fn) -> Fn:
         def wrapper(x: int) -> Any:
@@ -228,6 +230,28 @@ def aby_hand(attempts: int) -> Callable[[Fn], Fn]:
                     delay = 0.0
                     if delay:
                         await asyncio.sleep(delay)
+
+        return own(wrapper)
+
+    return decorate
+
+
+def by_hand_with_waits(attempts: int) -> Callable[[Fn], Fn]:
+    """Return a decorator that waits, exponentially longer and with full jitter."""
+
+    def decorate(fn: Fn) -> Fn:
+        def wrapper(x: int) -> Any:
+            number = 0
+            while True:
+                number += 1
+                try:
+                    return fn(x)
+                except Boom:
+                    if number >= attempts:
+                        raise
+                    delay = min(20.0, 0.1 * 2.0 ** (number - 1)) * random.random()  # noqa: S311
+                    if delay:
+                        time.sleep(delay)
 
         return own(wrapper)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ._clock import Clock
-    from ._loops import Cut
+    from ._loops import Armed, Cut
     from ._rules import Rules
 
 __all__ = ["AttemptCut", "CallCut", "acut_off", "open_cut", "sign_cut_off"]
@@ -38,7 +38,9 @@ class AttemptCut:
     As with a whole call, what can cut it off is made on asyncio when the loop comes round.
     """
 
-    __slots__ = ("_cancelling", "_clock", "_cut", "_error", "_open", "_seconds", "_sweeper", "_task", "_when")
+    __slots__ = ("_cancelling", "_clock", "_cut", "_error", "_open", "_seconds", "_sweeper", "_task", "_when", "below")
+
+    below: Armed | None
 
     def __init__(self, rules: Rules) -> None:
         self._seconds = rules.attempt_timeout
@@ -72,9 +74,9 @@ class AttemptCut:
         self._open = False
         cut = self._cut
         if cut is None:
-            waiting = self._sweeper.waiting  # type: ignore[union-attr]  # on trio there is a cut from the start
-            if waiting and waiting[-1] is self:
-                waiting.pop()
+            sweeper = self._sweeper
+            if sweeper is not None and sweeper.top is self:
+                sweeper.top = self.below
         elif cut.leave(error):
             self._error = TimeoutError(f"the attempt took longer than attempt_timeout={self._seconds:g} s")
             raise self._error from None
@@ -100,6 +102,7 @@ class CallCut(Node):
         "_task",
         "_token",
         "_trace",
+        "below",
         "clock",
         "deadline",
         "open",
@@ -110,6 +113,7 @@ class CallCut(Node):
     clock: Clock
     deadline: float
     started: float
+    below: Armed | None
     _cut: Cut | None
     _trace: tuple[BaseException | None, int] | None  # the last failure inside, and how many there had been
 
@@ -128,9 +132,9 @@ class CallCut(Node):
         if self._cut is not None:
             self._cut.leave(None)
             return
-        waiting = self._sweeper.waiting
-        if waiting and waiting[-1] is self:
-            waiting.pop()
+        sweeper = self._sweeper
+        if sweeper.top is self:
+            sweeper.top = self.below
 
     def is_over(self) -> bool:
         """Leave with the error that is just being handled, and tell whether this limit has caused it."""
@@ -197,7 +201,8 @@ def open_cut(timeout: float) -> CallCut:
         limit._sweeper = sweeper
         limit._task = task
         limit._cancelling = task.cancelling()
-        sweeper.waiting.append(limit)
+        limit.below = sweeper.top
+        sweeper.top = limit
         if not sweeper.scheduled:
             sweeper.schedule()
     limit.open = True

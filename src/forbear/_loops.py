@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     Cut: TypeAlias = "AsyncioCut | TrioCut"
 
     class Armed(Protocol):
-        """What a sweeper sweeps."""
+        """What a sweeper sweeps, one link of its stack."""
+
+        below: Armed | None
 
         def arm(self) -> None: ...
 
@@ -177,17 +179,17 @@ class Sweeper:
 
     Arming a timer costs more than most calls that succeed at once, so a limit is armed on the loop's next turn:
     a call that never suspends has left by then. Calls that don't suspend leave in the reverse order of their
-    entering, so what they leave behind is always on top, and the list stays as deep as they nest.
+    entering, so who leaves is always on top, and the stack stays as deep as they nest.
     """
 
-    __slots__ = ("current", "loop", "scheduled", "task", "waiting")
+    __slots__ = ("current", "loop", "scheduled", "task", "top")
 
     task: asyncio.Task[object]  # that ran when somebody last looked
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio = _modules["asyncio"]
         self.loop = loop
-        self.waiting: list[Armed] = []
+        self.top: Armed | None = None
         # Up to 3.11 `current_task` is written in Python; the dict that it looks into is much faster.
         slow = sys.version_info < (3, 12)
         self.current: Callable[[object], asyncio.Task[object] | None]
@@ -195,8 +197,9 @@ class Sweeper:
         self.scheduled = False
 
     def add(self, limit: Armed) -> None:
-        """Have it armed on the loop's next turn; who leaves before takes itself off the top of `waiting`."""
-        self.waiting.append(limit)
+        """Have it armed on the loop's next turn; who leaves before and is on top makes way for who is below."""
+        limit.below = self.top
+        self.top = limit
         if not self.scheduled:
             self.schedule()
 
@@ -207,9 +210,11 @@ class Sweeper:
 
     def _sweep(self) -> None:
         self.scheduled = False
-        waiting, self.waiting = self.waiting, []
-        for limit in waiting:
+        limit, self.top = self.top, None
+        while limit is not None:
+            below, limit.below = limit.below, None
             limit.arm()
+            limit = below
 
 
 class _Local(_thread._local):

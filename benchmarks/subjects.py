@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from yardsticks import Boom, aby_hand, apassing, by_hand, ok, passing
+from yardsticks import Boom, aby_hand, apassing, by_hand, fresh, ok, passing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ class Subject:
         adecorate: The same for an async function.
         failing: Decorates for so many attempts without a wait.
         block: A function that succeeds in the library's block form, if it has one.
-        has_decorator: Whether the library decorates at all; bytes a function mean nothing otherwise.
+        has_decorator: Whether the library decorates at all; without, bytes a function mean nothing.
     """
 
     decorate: Decorator
@@ -49,18 +49,19 @@ def _passing() -> Subject:
 
 
 def _by_hand() -> Subject:
-    return Subject(decorate=by_hand(3), adecorate=aby_hand(3), failing=by_hand)
+    return Subject(decorate=by_hand(3), adecorate=aby_hand(3), failing=lambda attempts: fresh(by_hand)(attempts))
 
 
 def _forbear() -> Subject:
     forbear = import_module("forbear")
+    call = ok()
     policy = forbear.retry(on=Boom, attempts=3)
     at_once = forbear.Constant(0)
 
     def block(x: int) -> int | None:
         for attempt in policy:
             with attempt:
-                return ok(x)
+                return call(x)
         return None
 
     return Subject(
@@ -73,6 +74,7 @@ def _forbear() -> Subject:
 
 def _tenacity() -> Subject:
     tenacity = import_module("tenacity")
+    call = ok()
     settings = {
         "retry": tenacity.retry_if_exception_type(Boom),
         "stop": tenacity.stop_after_attempt(3),
@@ -84,7 +86,7 @@ def _tenacity() -> Subject:
     def block(x: int) -> int | None:
         for attempt in kept:
             with attempt:
-                return ok(x)
+                return call(x)
         return None
 
     def failing(attempts: int) -> Decorator:
@@ -99,12 +101,13 @@ def _tenacity() -> Subject:
 
 def _stamina() -> Subject:
     stamina = import_module("stamina")
+    call = ok()
     stamina.instrumentation.set_on_retry_hooks([])
 
     def block(x: int) -> int | None:
         for attempt in stamina.retry_context(on=Boom, attempts=3):
             with attempt:
-                return ok(x)
+                return call(x)
         return None
 
     def failing(attempts: int) -> Decorator:

@@ -1,8 +1,8 @@
 """
 Measure one library in a process of its own, and print the figures as JSON.
 
-Law: figures are nanoseconds of one call, or bytes; ratios are made by the reader. Yardsticks are timed in turn
-with the library, never in another process.
+Law: figures are nanoseconds of one call, or bytes; ratios are made by the reader. What a ratio is made of is
+timed in turns, in one process.
 
 Run by `run.py`; by hand: `python benchmarks/worker.py forbear --rounds 100`.
 """
@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import json
 import logging
+import sys
 import time
 import warnings
 from importlib import import_module
@@ -21,13 +22,17 @@ from typing import TYPE_CHECKING, Any
 import yardsticks as y
 from subjects import LIBRARIES, YARDSTICKS, Subject, subject
 from timing import bytes_a_function, fastest, in_task, plain
+from yardsticks import fresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from yardsticks import Fn
 
-__all__ = ["measure"]
+__all__ = ["BLOCKS", "blocks", "measure"]
+
+# Not a library: the block forms of all of them.
+BLOCKS = "blocks"
 
 FEW, MANY = 2, 12
 
@@ -37,49 +42,49 @@ def measure(name: str, rounds: int) -> dict[str, float]:
     with asyncio.Runner() as runner:
         told = subject(name)
         figures = _success(told, runner, rounds) | _block(told, rounds) | _memory(told)
-        figures |= _one_more_attempt(told, rounds)
+        if told.failing is not None:
+            figures |= _failure(told.failing, rounds)
         if name == "forbear":
-            figures |= _features(runner, rounds) | _whole_failures(told, rounds)
+            figures |= _features(rounds) | _async_features(runner, rounds) | _whole_failures(rounds)
+            figures |= _waits(rounds)
         return figures
 
 
 def _success(told: Subject, runner: asyncio.Runner, rounds: int) -> dict[str, float]:
+    decorated = told.decorate(fresh(y.ok)())
+    adecorated = told.adecorate(fresh(y.aok)())
+    _check(decorated(1) == 1 and runner.run(_await(adecorated)) == 1)
     return fastest(
         {
-            "bare": plain(y.own(y.ok)),
-            "pass": plain(y.passing(y.own(y.ok))),
-            "sync": plain(_checked(told.decorate(y.own(y.ok)))),
+            "bare": plain(fresh(y.ok)()),
+            "pass": plain(fresh(y.passing)(fresh(y.ok)())),
+            "sync": plain(decorated),
         },
         rounds,
     ) | fastest(
         {
-            "abare": in_task(y.own(y.aok), runner),
-            "apass": in_task(y.apassing(y.own(y.aok)), runner),
-            "async": in_task(_achecked(told.adecorate(y.own(y.aok)), runner), runner),
+            "abare": in_task(fresh(y.aok)(), runner),
+            "apass": in_task(fresh(y.apassing)(fresh(y.aok)()), runner),
+            "async": in_task(adecorated, runner),
         },
         rounds,
     )
 
 
-def _checked(fn: Fn) -> Fn:
-    if fn(1) != 1:
+async def _await(fn: Fn) -> Any:
+    return await fn(1)
+
+
+def _check(is_right: bool) -> None:  # noqa: FBT001 (what else would it be)
+    if not is_right:
         raise AssertionError("a call that succeeds must return what the function returns")
-    return fn
-
-
-def _achecked(fn: Fn, runner: asyncio.Runner) -> Fn:
-    async def call() -> Any:
-        return await fn(1)
-
-    if runner.run(call()) != 1:
-        raise AssertionError("a call that succeeds must return what the function returns")
-    return fn
 
 
 def _block(told: Subject, rounds: int) -> dict[str, float]:
     if told.block is None:
         return {}
-    return fastest({"block_bare": plain(y.own(y.ok)), "block": plain(_checked(told.block))}, rounds)
+    _check(told.block(1) == 1)
+    return fastest({"block_bare": plain(fresh(y.ok)()), "block": plain(told.block)}, rounds)
 
 
 def _memory(told: Subject) -> dict[str, float]:
@@ -91,97 +96,125 @@ def _memory(told: Subject) -> dict[str, float]:
     }
 
 
-def _one_more_attempt(told: Subject, rounds: int) -> dict[str, float]:
-    if told.failing is None:
-        return {}
-    retry, by_hand = _slopes([told.failing, y.by_hand], rounds)
+def _failure(failing: Callable[[int], Any], rounds: int) -> dict[str, float]:
+    retry, by_hand = _slopes(failing, fresh(y.by_hand), rounds)
     return {"retry": retry, "retry_hand": by_hand}
 
 
-def _slopes(failing: list[Callable[[int], Any]], rounds: int) -> list[float]:
+def _slopes(failing: Callable[[int], Any], by_hand: Callable[[int], Any], rounds: int) -> tuple[float, float]:
     """
-    Return what one more failing attempt costs each of them.
+    Return what one more failing attempt costs in a library, and in a loop by hand.
 
     It is the difference between two calls that give up, after so many attempts each: what is done once for a
     failing call doesn't count in it.
     """
-    candidates = {}
-    for place, decorator in enumerate(failing):
-        for attempts in (FEW, MANY):
-            _check_attempts(decorator, attempts)
-            candidates[f"{place} {attempts}"] = plain(y.gives_up(decorator(attempts)(y.own(y.bad))))
-    spent = fastest(candidates, rounds)
-    return [(spent[f"{place} {MANY}"] - spent[f"{place} {FEW}"]) / (MANY - FEW) for place in range(len(failing))]
+    spent = fastest(
+        {
+            f"{who} {attempts}": plain(fresh(y.gives_up)(_counted(decorator, attempts)(fresh(y.bad)())))
+            for who, decorator in (("library", failing), ("hand", by_hand))
+            for attempts in (FEW, MANY)
+        },
+        rounds,
+    )
+    library, hand = (spent[f"{who} {MANY}"] - spent[f"{who} {FEW}"] for who in ("library", "hand"))
+    return library / (MANY - FEW), hand / (MANY - FEW)
 
 
-def _check_attempts(failing: Callable[[int], Any], attempts: int) -> None:
+def _counted(failing: Callable[[int], Any], attempts: int) -> Any:
+    """Return the decorator, after a look whether it makes as many attempts as it was told."""
     calls = 0
 
-    def counted(x: int) -> int:
+    def bad(x: int) -> int:
         nonlocal calls
         calls += 1
-        return y.bad(x)
+        raise y.Boom
 
-    y.gives_up(failing(attempts)(counted))(1)
+    y.gives_up(failing(attempts)(bad))(1)
     if calls != attempts:
-        raise AssertionError(f"asked for {attempts} attempts, saw {calls}")
+        raise AssertionError(f"told to make {attempts} attempts, it made {calls}")
+    return failing(attempts)
+
+
+def blocks(rounds: int) -> dict[str, float]:
+    """Return what a block that succeeds costs in forbear, and in the fastest of the others, in one process."""
+    candidates = {}
+    for name in LIBRARIES:
+        try:
+            block = subject(name).block
+        except ModuleNotFoundError:
+            continue  # the process that measures it says so
+        if block is not None:
+            candidates[name] = plain(block)
+    spent = fastest(candidates, rounds)
+    ours = spent.pop("forbear")
+    return {"blocks": ours, "blocks_peer": min(spent.values())} if spent else {}
 
 
 # -- what only forbear is asked for
 
 
-def _features(runner: asyncio.Runner, rounds: int) -> dict[str, float]:
+def _features(rounds: int) -> dict[str, float]:
     """Time what a policy may ask for besides, each beside a wrapper that does the same and no more."""
     retry = import_module("forbear").retry
-    judged = retry(on=y.Boom, on_result=y.own(y.is_refused))
+    judge, limit = fresh(y.judging), fresh(y.limiting)
+    return fastest(
+        {
+            "judge_pass": plain(judge(fresh(y.ok)(), fresh(y.refuses)())),
+            "judge": plain(retry(on=y.Boom, on_result=fresh(y.refuses)())(fresh(y.ok)())),
+            "limit_pass": plain(limit(fresh(y.ok)())),
+            "limit": plain(retry(on=y.Boom, total_timeout=y.LIMIT)(fresh(y.ok)())),
+        },
+        rounds,
+    )
+
+
+def _async_features(runner: asyncio.Runner, rounds: int) -> dict[str, float]:
+    retry = import_module("forbear").retry
+    judge, limit, standard = fresh(y.ajudging), fresh(y.alimiting), fresh(y.astandard_limit)
     limited = retry(on=y.Boom, total_timeout=y.LIMIT)
     return fastest(
         {
-            "judge_pass": plain(y.judging(y.own(y.ok), y.own(y.is_refused))),
-            "judge": plain(judged(y.own(y.ok))),
-            "limit_pass": plain(y.limiting(y.own(y.ok))),
-            "limit": plain(limited(y.own(y.ok))),
-        },
-        rounds,
-    ) | fastest(
-        {
-            "ajudge_pass": in_task(y.ajudging(y.own(y.aok), y.own(y.is_refused)), runner),
-            "ajudge": in_task(judged(y.own(y.aok)), runner),
-            "alimit_pass": in_task(y.alimiting(y.own(y.aok)), runner),
-            "alimit": in_task(limited(y.own(y.aok)), runner),
-            "slow_standard": in_task(y.astandard_limit(y.own(y.asuspends)), runner),
-            "slow_limit": in_task(limited(y.own(y.asuspends)), runner),
+            "ajudge_pass": in_task(judge(fresh(y.aok)(), fresh(y.refuses)()), runner),
+            "ajudge": in_task(retry(on=y.Boom, on_result=fresh(y.refuses)())(fresh(y.aok)()), runner),
+            "alimit_pass": in_task(limit(fresh(y.aok)()), runner),
+            "alimit": in_task(limited(fresh(y.aok)()), runner),
+            "suspends_standard": in_task(standard(fresh(y.asuspends)()), runner),
+            "suspends": in_task(limited(fresh(y.asuspends)()), runner),
         },
         rounds,
     )
 
 
-def _whole_failures(told: Subject, rounds: int) -> dict[str, float]:
-    """Time whole calls that fail, with what is done once for each of them, and retries that have a delay."""
-    failing = told.failing
-    assert failing is not None  # noqa: S101 (forbear retries)
-    whole = fastest(
+def _whole_failures(rounds: int) -> dict[str, float]:
+    """Time whole calls that fail, with what is done once for each of them."""
+    forbear = import_module("forbear")
+    decorate = forbear.retry(on=y.Boom, attempts=3, backoff=forbear.Constant(0))
+    give_up = fresh(y.gives_up)(decorate(fresh(y.bad)()))
+    return fastest(
         {
-            "recover_hand": plain(y.by_hand(3)(y.fails_once())),
-            "recover": plain(failing(3)(y.fails_once())),
-            "giveup_hand": plain(y.gives_up(y.by_hand(3)(y.own(y.bad)))),
-            "giveup": plain(y.gives_up(failing(3)(y.own(y.bad)))),
+            "recover_hand": plain(fresh(y.by_hand)(3)(fresh(y.fails_once)())),
+            "recover": plain(decorate(fresh(y.fails_once)())),
+            "giveup_hand": plain(fresh(y.gives_up)(fresh(y.by_hand)(3)(fresh(y.bad)()))),
+            "giveup": plain(give_up),
         },
         rounds,
     )
-    # The wait itself is left out, as `time.sleep` is for everybody else.
+
+
+def _waits(rounds: int) -> dict[str, float]:
+    """Time retries with the default backoff; the wait itself is left out, as `time.sleep` is for the others."""
     import_module("forbear._clock").SystemClock.sleep = lambda _clock, _seconds, _waiter: None
     retry = import_module("forbear").retry
     waits, by_hand = _slopes(
-        [lambda attempts: retry(on=y.Boom, attempts=attempts), y.by_hand_with_waits], rounds
+        lambda attempts: retry(on=y.Boom, attempts=attempts), fresh(y.by_hand_with_waits), rounds
     )
-    return whole | {"waits": waits, "waits_hand": by_hand}
+    return {"waits": waits, "waits_hand": by_hand}
 
 
 def main() -> None:
     """Measure what the command line names, and print it."""
     parser = argparse.ArgumentParser(description="Measure one library.")
-    parser.add_argument("name", choices=[*YARDSTICKS, *LIBRARIES])
+    parser.add_argument("name", choices=[*YARDSTICKS, *LIBRARIES, BLOCKS])
     parser.add_argument("--rounds", type=int, default=100)
     given = parser.parse_args()
     # Libraries call it also for no time at all, and then the system's timer would be measured.
@@ -189,7 +222,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     if given.name != "forbear":
         logging.disable()  # forbear has to find out for itself that nobody listens
-    print(json.dumps(measure(given.name, given.rounds)))
+    figures = blocks(given.rounds) if given.name == BLOCKS else measure(given.name, given.rounds)
+    sys.stdout.write(f"{json.dumps(figures)}\n")
 
 
 if __name__ == "__main__":

@@ -185,13 +185,19 @@ def test_arguments_that_cannot_work_are_refused(
     assert message in errors
 
 
-def _on_terminal(folder: Path, **env: str) -> str:
-    """Run the demo on a terminal of its own, and return what it wrote there."""
+def _start_on_terminal(folder: Path, **env: str) -> tuple[subprocess.Popen[str], int]:
+    """Start the demo on a terminal of its own, and return the end that reads what is written."""
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     usual = {"TERM": "xterm-256color", "COLUMNS": "", "LINES": "", "NO_COLOR": ""}
     demo = _start(folder, *SHORT, terminal=end, **{**usual, "LC_ALL": "C.UTF-8", **env})
     os.close(end)
+    return demo, terminal
+
+
+def _on_terminal(folder: Path, **env: str) -> str:
+    """Run the demo on a terminal of its own, and return what it wrote there."""
+    demo, terminal = _start_on_terminal(folder, **env)
     written = b""
     try:
         while some := os.read(terminal, 65536):
@@ -225,6 +231,14 @@ def test_a_dumb_terminal_gets_plain_lines(folder: Path) -> None:
     written = _on_terminal(folder, TERM="dumb")
     assert re.sub(r"[\r\n]", "", written).isprintable()
     assert "server is back after" in written
+
+
+def test_a_terminal_that_is_closed_ends_the_demo(folder: Path) -> None:
+    """It ends as soon as it can't write there any more."""
+    demo, terminal = _start_on_terminal(folder)
+    os.read(terminal, 1)
+    os.close(terminal)
+    assert 1 == demo.wait(timeout=30)
 
 
 # -- the server

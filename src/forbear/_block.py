@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["AsyncAttempts", "Attempt", "Attempts"]
 
 # Where a block stands. OFFERED: handed to the body, which has not entered it yet.
-NEW, OFFERED, INSIDE, FAILED, DONE = range(5)
+# SUCCEEDED: its hook is still to be awaited.
+NEW, OFFERED, INSIDE, FAILED, SUCCEEDED, DONE = range(6)
 
 
 class Attempt:
@@ -52,13 +53,13 @@ class Attempt:
         self._limit = limit
         self._run: Run | None = None
         self._state = NEW
-        self._since = EPOCH[0]
+        self._since = EPOCH.count
         self.number = 0
         if limit is not None:
             limit.start()
 
     def __repr__(self) -> str:
-        state = ("new", "offered", "inside", "failed", "done")[self._state]
+        state = ("new", "offered", "inside", "failed", "succeeded", "done")[self._state]
         return f"<attempt {self.number} of {self._rules.name or 'a block'}, {state}>"
 
     @property
@@ -161,13 +162,16 @@ class Attempts(Attempt):
 
 
 class AsyncAttempts(Attempt):
-    """The loop of an async block; the attempt itself is entered with a plain `with`."""
+    """
+    The loop of an async block; the attempt itself is entered with a plain `with`.
+
+    Async hooks are awaited when the loop comes round, so an async `on_success` is not told of a body that leaves
+    the loop by `return` or `break`.
+    """
 
     __slots__ = ("_cut", "_ended", "_event", "_verdict")
 
     def __init__(self, rules: Rules) -> None:
-        if kind_of(rules.on_success) == "async":
-            raise ConfigError("on_success of a block must be a plain function: its body may leave before it is awaited")
         self._cut: AttemptCut | None = None
         self._ended: BaseException | None = None
         self._event: Event | None = None
@@ -179,7 +183,10 @@ class AsyncAttempts(Attempt):
 
     async def __anext__(self) -> Self:
         state = self._state
-        if state == DONE:
+        if state == SUCCEEDED:
+            await _drive.asucceeded(self._rules, self._run or _function_outside(), None)
+            self._end()
+        if self._state == DONE:
             raise StopAsyncIteration
         if state == OFFERED:
             raise self._not_entered()
@@ -225,10 +232,9 @@ class AsyncAttempts(Attempt):
         if self._leave_limit(error if cut_off is None else cut_off):
             return True
         if error is None:
-            if self._run is not None or self._rules.on_success is not None:
-                who = self._run or _function_outside()
-                _drive.succeeded(self._rules, who, None)
-            self._end()
+            self._state = SUCCEEDED
+            if kind_of(self._rules.on_success) != "async":
+                self._succeed()
             return False
         failure = error if cut_off is None else cut_off
         if isinstance(failure, Exception) and self._goes_on(failure, cut=cut_off is not None):
@@ -237,6 +243,11 @@ class AsyncAttempts(Attempt):
         if cut_off is not None:
             raise cut_off
         return False
+
+    def _succeed(self) -> None:
+        if self._run is not None or self._rules.on_success is not None:
+            _drive.succeeded(self._rules, self._run or _function_outside(), None)
+        self._end()
 
     def _leave_cut(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

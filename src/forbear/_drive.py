@@ -51,9 +51,9 @@ exception = sys.exception
 # -- sync
 
 
-def begun(rules: Rules, fn: object, cut: AttemptCut | None = None) -> Run | None:
+def begun(rules: Rules, fn: object, began: int | None = None, cut: AttemptCut | None = None) -> Run | None:
     """Deal with the first failure of a call, the error that is just being handled; None lets it pass."""
-    run = Run(rules, fn)
+    run = Run(rules, fn, began)
     return None if failed(run, cut) else run
 
 
@@ -186,9 +186,9 @@ def _pause(run: Run) -> None:
 # -- async
 
 
-async def abegun(rules: Rules, fn: object, cut: AttemptCut | None = None) -> Run | None:
+async def abegun(rules: Rules, fn: object, began: int | None = None, cut: AttemptCut | None = None) -> Run | None:
     """Deal with the first failure of a call, the error that is just being handled; None lets it pass."""
-    run = Run(rules, fn)
+    run = Run(rules, fn, began)
     return None if await afailed(run, cut) else run
 
 

@@ -100,7 +100,8 @@ class Explanation:
         return f"<Explanation of {self.policy}: at most {self.calls} calls>"
 
     def __str__(self) -> str:
-        return "\n".join([self.policy, *(f"  {line}" for line in (*self.summary(), "", *self.table()))])
+        lines = [self.policy, *(f"  {line}" if line else "" for line in (*self.summary(), "", *self.table()))]
+        return "\n".join(lines)
 
     def summary(self) -> list[str]:
         """Return the worst case in a few lines."""

@@ -13,7 +13,6 @@ import itertools
 import os
 import sys
 
-from ._clock import in_trio
 from .errors import Cancelled
 
 TYPE_CHECKING = False
@@ -27,12 +26,20 @@ LONGEST = 500
 DEPTH = 64
 MARK = "__forbear__"
 
-# How many times trying has ended in this process. While it stands still, there is no mark to look for.
-EPOCH = [0]
+class Epoch:
+    """How many times trying has ended in this process; while it stands still, there is no mark to look for."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+EPOCH = Epoch()
 _next_epoch = itertools.count(1).__next__
 
-# Reason, epoch, process, policy, the note's text; and where it was made: thread, task, forbear's frames.
-Mark = tuple[str, int, int, str, str, int, int, tuple[int, ...]]
+# Reason, epoch, process, policy, the note's text; and where it was made: thread, forbear's frames.
+Mark = tuple[str, int, int, str, str, int, tuple[int, ...]]
 
 # The files whose frames call the user's function; the drivers add theirs.
 callers: set[str] = set()
@@ -40,7 +47,7 @@ callers: set[str] = set()
 
 def next_epoch() -> int:
     """Count one more end of trying."""
-    EPOCH[0] = epoch = _next_epoch()
+    EPOCH.count = epoch = _next_epoch()
     return epoch
 
 
@@ -120,7 +127,7 @@ def mark(error: BaseException, why: str, policy: str, note: str) -> None:
     An object that takes neither is left alone.
     """
     old = _mark_of(error)
-    made: Mark = (why, next_epoch(), os.getpid(), policy, note, *_place(), tuple(_frames()))
+    made: Mark = (why, next_epoch(), os.getpid(), policy, note, _thread.get_ident(), tuple(_frames()))
     try:
         notes = getattr(error, "__notes__", None)
         if old is not None and isinstance(notes, list) and old[4] in notes:
@@ -141,20 +148,9 @@ def _mark_of(error: BaseException) -> Mark | None:
         found = getattr(error, MARK, None)
     except Exception:  # noqa: BLE001 (a __getattr__ of its own)
         return None
-    if type(found) is not tuple or tuple(map(type, found)) != (str, int, int, str, str, int, int, tuple):
+    if type(found) is not tuple or tuple(map(type, found)) != (str, int, int, str, str, int, tuple):
         return None
     return found
-
-
-def _place() -> tuple[int, int]:
-    """Return the numbers of this thread and of the task that runs on it, 0 for none."""
-    task = None
-    trio, asyncio = sys.modules.get("trio"), sys.modules.get("asyncio")
-    if trio is not None and in_trio(trio):
-        task = trio.lowlevel.current_task()
-    elif asyncio is not None and asyncio._get_running_loop() is not None:
-        task = asyncio.current_task()
-    return _thread.get_ident(), 0 if task is None else id(task)
 
 
 def _frames() -> Iterator[int]:
@@ -170,15 +166,15 @@ def _made_inside(found: Mark, since: int | None) -> bool:
     """
     Tell whether a mark was made during the call that asks.
 
-    A call notes nothing when it begins, because success costs nothing; so it asks whether its own frame was
-    on the stack when the mark was made. A mark from another thread, task or process came with something that
-    this call waited for. Only who knows its beginning (a block) can say by the count.
+    A decorated sync function notes nothing when it is called, because success costs nothing; so it asks whether
+    its own frame was on the stack when the mark was made. A mark from another thread or process came with
+    something that this call waited for. All others know their beginning by the count.
     """
-    if since is not None:
-        return found[1] > since or found[2] != os.getpid()
-    if found[2] != os.getpid() or found[5:7] != _place():
+    if found[2] != os.getpid():
         return True
-    return next(_frames(), 0) in found[7]
+    if since is not None:
+        return found[1] > since
+    return found[5] != _thread.get_ident() or next(_frames(), 0) in found[6]
 
 
 def may_have_mark(error: BaseException) -> bool:

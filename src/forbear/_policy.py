@@ -11,9 +11,10 @@ from . import _explain, _notes
 from ._block import AsyncAttempts, Attempts
 from ._drive import abegun, afailed, asettled, awaited, begun, failed, settled, waited
 from ._limits import AttemptCut, acut_off, open_cut
+from ._notes import EPOCH
 from ._rules import Rules
 from ._run import Run
-from ._scope import Limit
+from ._scope import close_limit, open_limit
 from ._wrap import check, kind_of, wrap
 from .errors import ConfigError
 
@@ -114,14 +115,16 @@ class Policy(Rules):
         if kind != "function":
             raise ConfigError(f"call must be given a plain function, not {_a(kind)} ({_notes.label(fn)}); {_use(kind)}")
         check(self, fn, kind)
+        began = EPOCH.count
         run: Run | None = None
-        with NOTHING if self.total_timeout is None else Limit(self.total_timeout):
+        limit = None if self.total_timeout is None else open_limit(self.total_timeout)
+        try:
             while True:
                 try:
                     result = fn(*args, **kwargs)
                 except BaseException:
                     if run is None:
-                        run = begun(self, fn)
+                        run = begun(self, fn, began)
                         if run is None:
                             raise
                     elif failed(run):
@@ -129,11 +132,14 @@ class Policy(Rules):
                 else:
                     if run is None and self.on_result is self.on_success is None:
                         return result
-                    run = run or Run(self, fn)
+                    run = run or Run(self, fn, began)
                     if settled(run, result):
                         return result
                 if not waited(run):
                     raise run.pop()
+        finally:
+            if limit is not None:
+                close_limit(limit)
 
     async def acall(self, fn: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """
@@ -148,6 +154,7 @@ class Policy(Rules):
         kind = kind_of(fn)
         if kind != "async":
             raise ConfigError(f"acall must be given an async function, not {_a(kind)} ({_notes.label(fn)}); {_use(kind)}")
+        began = EPOCH.count
         run: Run | None = None
         cut: AttemptCut | None = None
         limit = None if self.total_timeout is None else open_cut(self.total_timeout)
@@ -159,7 +166,7 @@ class Policy(Rules):
                         result = await fn(*args, **kwargs)
                 except BaseException:
                     if run is None:
-                        run = await abegun(self, fn, cut)
+                        run = await abegun(self, fn, began, cut)
                         if run is None:
                             raise
                     elif await afailed(run, cut):
@@ -167,7 +174,7 @@ class Policy(Rules):
                 else:
                     if run is None and self.on_result is self.on_success is None:
                         return result
-                    run = run or Run(self, fn)
+                    run = run or Run(self, fn, began)
                     if await asettled(run, result):
                         return result
                 if not await awaited(run):

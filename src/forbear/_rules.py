@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ._duration import count, number, seconds
 from ._notes import describe as default_describe
-from .backoff import Constant, Exponential, as_backoff
+from .backoff import Constant, Exponential, as_backoff, max_of
 from .errors import Cancelled, ConfigError, LeaseLost
 
 TYPE_CHECKING = False
@@ -93,11 +93,15 @@ class ByType:
         self._table = {kind: as_backoff(f"backoff[{kind.__name__}]", b) for kind, b in table.items()}
 
     def pick(self, error: BaseException | None) -> Backoff:
-        """Return the backoff of the most special type that the error has."""
+        """Return the backoff of the most special type that the error has; of a group, its members' longest."""
         for kind in type(error).__mro__:
             found = self._table.get(kind)
-            if found is not None:
+            # A group is an Exception, but who writes `Exception:` means what no other line is for.
+            if found is not None and (kind is not Exception or not isinstance(error, BaseExceptionGroup)):
                 return found
+        if isinstance(error, BaseExceptionGroup):
+            ours = {self.pick(leaf) for leaf in _leaves(error)}
+            return ours.pop() if len(ours) == 1 else max_of(*ours)
         return _DEFAULT_BACKOFF
 
     def items(self) -> Iterator[tuple[type[Exception], Backoff]]:

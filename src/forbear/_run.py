@@ -10,12 +10,12 @@ most (the last), and lets go of it when the call ends, so that no cycle is left 
 from __future__ import annotations
 
 import sys
-from random import random as draw
 
 from . import _events, _notes, _scope
 from ._hints import Permanent, RetryAfter, as_hint, signals
 from ._notes import EPOCH
 from ._rules import NEVER, holds_never
+from .backoff import chance
 from .errors import Cancelled, ConfigError
 
 TYPE_CHECKING = False
@@ -78,7 +78,7 @@ class Run:
         self._fn = fn
         # When the call began, counted in ends of trying; a wrapper doesn't know, and this is its first failure.
         self._since = began
-        self.began = EPOCH[0] if began is None else began
+        self.began = EPOCH.count if began is None else began
         self._seen = began or 0  # up to which count marks have been looked for
         self.scope: Node | None = _scope.current()
         self.clock: Clock = _scope.clock_of(self.scope)
@@ -140,7 +140,7 @@ class Run:
         can't apply: where nothing is waited for, its cost is the cost of a retry.
         """
         error = exception()
-        if type(error) is not self._known or EPOCH[0] != self._seen or error.__cause__ is not None:  # type: ignore[union-attr]
+        if type(error) is not self._known or EPOCH.count != self._seen or error.__cause__ is not None:  # type: ignore[union-attr]
             return False
         number = self.number + 1
         if number == self.attempts or getattr(error, "retry_after", None) is not None:
@@ -212,11 +212,11 @@ class Run:
         if again is error and again is not None:
             self._carried = again.__cause__
         self._again = again
-        if EPOCH[0] != self._seen and _notes.may_have_mark(error):
+        if EPOCH.count != self._seen and _notes.may_have_mark(error):
             self._mark = _notes.mark_inside(error, self._since)
             if self._mark is not None and self._mark[0] == "permanent":
                 self._over("permanent", f"{self._mark[3]} inside says that no further try can help")
-        self._seen = EPOCH[0]
+        self._seen = EPOCH.count
         return True
 
     def _is_ours(self, error: Exception, again: RetryAfter | None, cut: bool) -> bool:
@@ -254,7 +254,7 @@ class Run:
         """Find the delay before the next attempt, or the reason why there is none."""
         rules = self.rules
         ask = self._delay_after or rules.backoff_for(error).delay
-        delay = ask(self.failures + 1, self.previous, draw)
+        delay = ask(self.failures + 1, self.previous, chance)
         if delay is None:
             return self._over("backoff", "the backoff says stop")
         if not 0.0 <= delay <= LONGEST:
@@ -267,7 +267,7 @@ class Run:
             if rules.max_hint is not None and hinted > rules.max_hint:
                 return self._over("hint", f"asked to wait {hinted:.6g} s, above max_hint={rules.max_hint:g}")
             self.failures, self.previous = 0, 0.0
-            delay = min(LONGEST, hinted * (1.0 + rules.hint_jitter * draw()))
+            delay = min(LONGEST, hinted * (1.0 + rules.hint_jitter * chance()))
         self.delay = delay if self.waits else 0.0
         self.pending = self.delay > 0.0
         return AGAIN if self.scope is None else self.recheck()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ._clock import Clock
     from ._loops import Cut
 
-__all__ = ["Limit", "Scope", "cancel_all", "current", "remaining", "scope"]
+__all__ = ["Limit", "Scope", "close_limit", "open_limit", "cancel_all", "current", "remaining", "scope"]
 
 SYSTEM = _clock.SYSTEM
 monotonic = SYSTEM.now
@@ -61,45 +61,37 @@ class Node:
 
 
 class Limit(Node):
-    """The time limit of one sync call: made, entered and left by its wrapper alone, and so without checks."""
+    """The time limit of one sync call; begun by `open_limit` and ended by `close_limit`, which make no checks."""
 
-    __slots__ = ("_token", "clock", "deadline", "open", "parent", "started", "timeout")
+    __slots__ = ("_token", "clock", "deadline", "open", "parent", "started")
 
-    timeout: float
     clock: Clock
     started: float
     deadline: float
     _token: contextvars.Token[Node | None]
 
-    def __init__(self, timeout: float) -> None:
-        self.timeout = timeout
 
-    def __enter__(self) -> Self:
-        parent = AMBIENT.get()
-        if parent is None and _clock.everywhere is None:
-            self.clock = SYSTEM
-            started = monotonic()
-        else:
-            parent = current()
-            self.clock = clock_of(parent)
-            started = self.clock.now()
-        self.parent = parent
-        self.started = started
-        self.deadline = started + self.timeout
-        self.open = True
-        self._token = AMBIENT.set(self)
-        return self
+def open_limit(timeout: float) -> Limit:
+    """Begin a call under a time limit. A function and not a `with`: it is on the path of calls that succeed."""
+    limit = Limit()
+    limit.parent = parent = AMBIENT.get()
+    if parent is None and _clock.everywhere is None:
+        limit.clock = SYSTEM
+        limit.started = started = monotonic()
+    else:
+        limit.parent = parent = current()
+        limit.clock = clock = clock_of(parent)
+        limit.started = started = clock.now()
+    limit.deadline = started + timeout
+    limit.open = True
+    limit._token = AMBIENT.set(limit)
+    return limit
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.open = False
-        AMBIENT.reset(self._token)
 
-    @property
-    def elapsed(self) -> float:
-        """Seconds since it started."""
-        return self.clock.now() - self.started
+def close_limit(limit: Limit) -> None:
+    """End it."""
+    limit.open = False
+    AMBIENT.reset(limit._token)
 
 
 class Scope(Node):

@@ -7,12 +7,10 @@ knows no attempts and no errors; it keeps to the scope it is iterated in and to 
 
 from __future__ import annotations
 
-import random as _random
-
 from . import _clock, _loops, _scope
 from ._duration import seconds
 from ._notes import EPOCH
-from .backoff import as_backoff
+from .backoff import as_backoff, chance
 from .errors import Cancelled
 
 TYPE_CHECKING = False
@@ -74,7 +72,7 @@ class Ticker:
         self._backoff = as_backoff("backoff", backoff)
         self._reset_after = seconds("reset_after", reset_after, none=True)
         self._clock = _scope.clock_of(_scope.current())
-        self._began = EPOCH[0]
+        self._began = EPOCH.count
         self._number = 0
         self._failures = 0
         self._previous = 0.0
@@ -130,7 +128,7 @@ class Ticker:
         if self._reset_after is not None and worked > self._reset_after:
             self._failures, self._previous = 0, 0.0
         self._failures += 1
-        delay = self._backoff.delay(self._failures, self._previous, _random.random)
+        delay = self._backoff.delay(self._failures, self._previous, chance)
         if delay is None:
             self._stopped = True
             return None

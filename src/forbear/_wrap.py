@@ -14,9 +14,9 @@ import sys
 import types
 
 from . import _drive, _notes
-from ._limits import AttemptCut, acut_off, open_cut
+from ._limits import AttemptCut, CallCut, acut_off, open_cut
 from ._run import Run
-from ._scope import Limit
+from ._scope import close_limit, open_limit
 from .errors import ConfigError
 
 TYPE_CHECKING = False
@@ -35,67 +35,69 @@ CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR = 0x04, 0x08, 0x20
 CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR = 0x80, 0x100, 0x200
 
 
-# What the compiled shapes reach for once an attempt has failed; one constant in each code object. A module,
-# because the interpreter looks functions up in modules faster than anywhere else.
-KIT: Any = types.ModuleType("forbear.kit")
-for _tool in (Run, Limit, AttemptCut, open_cut, acut_off):
-    setattr(KIT, _tool.__name__, _tool)
-for _name in _drive.__all__:
-    setattr(KIT, _name, getattr(_drive, _name))
+# What the compiled shapes reach for once an attempt has failed. They are constants of the code objects, so that
+# nothing is looked up, and nothing has to be found in the function's own module.
+TOOLS: dict[str, Any] = {name: getattr(_drive, name) for name in _drive.__all__}
+TOOLS |= {"Run": Run, "again": Run.again, "pop": Run.pop, "EPOCH": _notes.EPOCH}
+TOOLS |= {"open_limit": open_limit, "close_limit": close_limit}
+TOOLS |= {"open_cut": open_cut, "close_cut": CallCut.close, "is_over": CallCut.is_over, "acut_off": acut_off}
+TOOLS |= {"AttemptCut": AttemptCut}
 
-# -- the shapes, as text. `KIT` is written as a string, which is a constant, and constants can be replaced.
+# -- the shapes, as text. A tool is written `@name`: see `_compile`.
 # {a} and {await_} are "a" and "await " in async shapes; {ok} stands where a first result is looked at. The bare
 # `except` looks no name up in the function's module; what is no Exception, the drivers let pass.
 
 FUNCTION = """
+{began}
 try:
     {first}
 except:
-    run = {await_}"KIT".{a}begun(policy, fn{cut})
+    run = {await_}@{a}begun(policy, fn{since}{cut})
     if run is None:
         raise
 {ok}
 while True:
-    if run.pending and not {await_}"KIT".{a}waited(run):
-        raise run.pop()
+    if run.pending and not {await_}@{a}waited(run):
+        raise @pop(run)
     try:
         {again}
     except:
-        if not run.again() and {await_}"KIT".{a}failed(run{cut}):
+        if not @again(run) and {await_}@{a}failed(run{cut}):
             raise
     else:
-        if {await_}"KIT".{a}settled(run, result):
+        if {await_}@{a}settled(run, result):
             return result
 """
 
 # Up to the first item; what comes then is passed on below.
 ITEMS = """
+{began}
 run = None
 while True:
     try:
         {again}
     except {stop} as stop:
         if run is not None:
-            {await_}"KIT".{a}settled(run, None)
+            {await_}@{a}settled(run, None)
         elif policy.on_success is not None:
-            {await_}"KIT".{a}succeeded(policy, fn, None)
+            {await_}@{a}succeeded(policy, fn, None)
         return{value}
     except:
         if run is not None:
-            if {await_}"KIT".{a}failed(run{cut}):
+            if {await_}@{a}failed(run{cut}):
                 raise
         else:
-            run = {await_}"KIT".{a}begun(policy, fn{cut})
+            run = {await_}@{a}begun(policy, fn{since}{cut})
             if run is None:
                 raise
     else:
         if run is not None:
-            {await_}"KIT".{a}settled(run, item)
+            {await_}@{a}settled(run, item)
         elif policy.on_success is not None:
-            {await_}"KIT".{a}succeeded(policy, fn, item)
+            {await_}@{a}succeeded(policy, fn, item)
         break
-    if not {await_}"KIT".{a}waited(run):
-        raise run.pop()
+    if not {await_}@{a}waited(run):
+        raise @pop(run)
 """
 
 PASS_ON = """
@@ -139,20 +141,23 @@ while True:
 """
 
 LIMIT = """
-with "KIT".Limit(policy.total_timeout):
+limit = @open_limit(policy.total_timeout)
+try:
 {body}
+finally:
+    @close_limit(limit)
 """
 
 ALIMIT = """
-limit = "KIT".open_cut(policy.total_timeout)
+limit = @open_cut(policy.total_timeout)
 try:
 {body}
 except:
-    if limit.is_over():
-        raise await "KIT".acut_off(policy, fn, limit)
+    if @is_over(limit):
+        raise await @acut_off(policy, fn, limit)
     raise
 finally:
-    limit.close()
+    @close_cut(limit)
 """
 
 
@@ -176,6 +181,10 @@ def _body(kind: str, call: str, features: tuple[bool, bool, bool, bool]) -> str:
     limited, cut, judged, told = features
     is_async = kind in {"async", "async generator"}
     words = {"a": "a" if is_async else "", "await_": "await " if is_async else "", "cut": ", cut" if cut else ""}
+    # When the call began, for the search for marks; a sync function can't afford to note it, and asks its frames.
+    noted = kind != "function"
+    words["began"] = 'began = @EPOCH.count' if noted else ""
+    words["since"] = ", began" if noted else ", None" if cut else ""
     if kind in {"function", "async"}:
         words |= _calls(call, words, cut=cut, looked_at=judged or told)
         text = FUNCTION.format_map(words | {"ok": _ok(words, judged, told)})
@@ -203,7 +212,7 @@ def _calls(call: str, words: dict[str, str], *, cut: bool, looked_at: bool) -> d
 
 def _cut(statement: str, depth: int) -> str:
     inner = "    " * (depth + 1)
-    return f'cut = "KIT".AttemptCut(policy)\n{"    " * depth}with cut:\n{inner}{statement}'
+    return f'cut = @AttemptCut(policy)\n{"    " * depth}with cut:\n{inner}{statement}'
 
 
 def _ok(words: dict[str, str], judged: bool, told: bool) -> str:
@@ -211,10 +220,10 @@ def _ok(words: dict[str, str], judged: bool, told: bool) -> str:
     if not (judged or told):
         return ""
     test = "not on_result(result)" if judged else "True"
-    tell = f'        {words["await_"]}"KIT".{words["a"]}succeeded(policy, fn, result)\n' if told else ""
-    refuse = f'    if {words["await_"]}"KIT".{words["a"]}refused(run, result):\n        return result\n'
+    tell = f'        {words["await_"]}@{words["a"]}succeeded(policy, fn, result)\n' if told else ""
+    refuse = f'    if {words["await_"]}@{words["a"]}refused(run, result):\n        return result\n'
     return f"else:\n    if {test}:\n{tell}        return result\n" + (
-        f'    run = "KIT".Run(policy, fn)\n{refuse}' if judged else ""
+        f'    run = @Run(policy, fn{words["since"]})\n{refuse}' if judged else ""
     )
 
 
@@ -252,11 +261,15 @@ def _compile(shape: Shape) -> types.CodeType:
         f"def make({', '.join(['fn', 'policy', 'on_result', *given])}):\n"
         f"    {prefix}def wrapper({', '.join(head)}):\n{_indent(body, 2)}\n    return wrapper\n"
     )
+    # `("@name" or 0)` is compiled to the constant alone, and doesn't look like the mistake of calling a text.
+    for name in TOOLS:
+        text = text.replace(f"@{name}(", f'("@{name}" or 0)(').replace(f"@{name}.", f'("@{name}" or 0).')
     space: dict[str, Any] = {}
     exec(compile(text, __file__, "exec", dont_inherit=True), space)
     maker: types.CodeType = space["make"].__code__
     code = _inner(maker)
-    consts = tuple(KIT if const == "KIT" else const for const in code.co_consts)
+    tools = {f"@{name}": tool for name, tool in TOOLS.items()}
+    consts = tuple(tools.get(const, const) if isinstance(const, str) else const for const in code.co_consts)
     lines = _one_line(len(code.co_code) // 2)
     return _with(maker, code.replace(co_consts=consts, co_linetable=lines, co_firstlineno=_CALLS_HERE), {})
 
@@ -353,7 +366,7 @@ def wrap(policy: Rules, fn: Callable[..., Any]) -> Any:
         made = types.FunctionType(maker, {})(fn, policy, policy.on_result)
         return _dress(made, fn, policy)
     code, defaults, by_name = fn.__code__, fn.__defaults__ or (), fn.__kwdefaults__ or {}
-    keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    keywords = _names(code, code.co_argcount, code.co_argcount + code.co_kwonlyargcount)
     maker = _maker(
         kind,
         (code.co_posonlyargcount, code.co_argcount, code.co_kwonlyargcount),
@@ -363,7 +376,7 @@ def wrap(policy: Rules, fn: Callable[..., Any]) -> Any:
     )
     having = tuple(n for n, name in enumerate(keywords) if name in by_name)
     given = (by_name[keywords[n]] for n in having)
-    named = _named_maker(maker, code, having)
+    named = _named_maker(maker, code, code.co_qualname, having)
     made = types.FunctionType(named, fn.__globals__)(fn, policy, policy.on_result, *defaults, *given)
     return _dress(made, fn, policy)
 
@@ -391,19 +404,26 @@ def check(policy: Rules, fn: object, kind: str) -> None:
                 raise ConfigError(f"{name} must be a plain function in sync use, and {_notes.label(fn)} is a sync function")
 
 
-@functools.lru_cache(maxsize=256)
-def _named_maker(maker: types.CodeType, code: types.CodeType, having: tuple[int, ...]) -> types.CodeType:
+@functools.lru_cache(maxsize=16)
+def _named_maker(maker: types.CodeType, code: types.CodeType, name: str, having: tuple[int, ...]) -> types.CodeType:
     """
     Return a maker for one function's names; functions of the same code, as factories make them, share it.
 
     Args:
+        name: The function's qualified name, by which code objects are not compared.
         having: Which of the keyword-only parameters have defaults.
     """
-    keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    keywords = _names(code, code.co_argcount, code.co_argcount + code.co_kwonlyargcount)
     # How a `def` stores the names of keyword defaults: one by one, or as a tuple.
     names: dict[object, object] = {f"k{n}": name for n, name in enumerate(keywords)}
     names[tuple(f"k{n}" for n in having)] = tuple(keywords[n] for n in having)
     return _with(maker, _named(_inner(maker), code, keywords), names)
+
+
+def _names(code: types.CodeType, first: int, end: int) -> tuple[str, ...]:
+    """Return some of a function's variable names; asking for all would leave a copy in its code object."""
+    name: Callable[[int], str] | None = getattr(code, "_varname_from_oparg", None)
+    return code.co_varnames[first:end] if name is None else tuple(map(name, range(first, end)))
 
 
 def _named(shape: types.CodeType, code: types.CodeType, keywords: tuple[str, ...]) -> types.CodeType:
@@ -417,7 +437,7 @@ def _named(shape: types.CodeType, code: types.CodeType, keywords: tuple[str, ...
         plain = tuple(f"k{n}" for n in range(len(keywords)))
         consts = tuple(keywords if const == plain else const for const in consts)
     return shape.replace(
-        co_varnames=code.co_varnames[:total] + own,
+        co_varnames=_names(code, 0, total) + own,
         co_consts=consts,
         co_name=code.co_name,
         co_qualname=code.co_qualname,

@@ -11,7 +11,7 @@ What is common to all, and how they combine, is in `_algebra`; the jitter is in 
 
 from __future__ import annotations
 
-from ._algebra import Constant, Stop, Strategy, as_backoff, max_of, spread
+from ._algebra import Constant, Stop, Strategy, as_backoff, chance, max_of, spread
 from ._duration import number, shown
 from ._duration import seconds as as_seconds
 from ._jitter import FULL, MAX, NONE, check_jitter, jittered
@@ -37,6 +37,7 @@ __all__ = [
     "Polynomial",
     "Stop",
     "as_backoff",
+    "chance",
     "max_of",
     "spread",
 ]

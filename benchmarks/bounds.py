@@ -70,10 +70,22 @@ BOUNDS = (
 )
 
 BESIDE = (
-    Bound("one more failing attempt with a delay, its wait left out / by hand", "waits", "waits_hand", bare="bare"),
+    Bound(
+        "one more failing attempt with a delay, its wait left out / by hand",
+        "waits",
+        "waits_hand",
+        bare="bare",
+    ),
     Bound("a call that fails once / by hand", "recover", "recover_hand", bare="bare"),
-    Bound("a call that gives up after three attempts / by hand", "giveup", "giveup_hand", bare="bare"),
-    Bound("total_timeout, a call that suspends once / asyncio.timeout", "suspends", "suspends_standard", bare="abare"),
+    Bound(
+        "a call that gives up after three attempts / by hand", "giveup", "giveup_hand", bare="bare"
+    ),
+    Bound(
+        "total_timeout, a call that suspends once / asyncio.timeout",
+        "suspends",
+        "suspends_standard",
+        bare="abare",
+    ),
 )
 
 

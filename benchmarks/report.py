@@ -46,17 +46,25 @@ def bounds_table(outcomes: list[Outcome], beside: list[Outcome]) -> str:
 
 def _line(outcome: Outcome, wide: int) -> str:
     bound = outcome.bound
-    cells = (_shown(outcome.bare), _shown(outcome.ratio), _shown(bound.most))
-    return f"{bound.what:{wide}s}{''.join(f'{cell:>10s}' for cell in cells)}  {outcome.word}".rstrip()
+    cells = (
+        _shown(outcome.bare),
+        _shown(outcome.ratio),
+        "-" if bound.most is None else f"{bound.most:g}",
+    )
+    row = f"{bound.what:{wide}s}{''.join(f'{cell:>10s}' for cell in cells)}"
+    return f"{row}  {outcome.word}".rstrip()
 
 
 def libraries_table(runs: dict[str, list[Figures]], imported: Figures) -> str:
     """Return the table of all that was measured, the cheapest call first."""
-    rows = {name: _cells(name, processes, imported) for name, processes in runs.items() if processes}
-    order = sorted(rows, key=lambda name: typical(runs[name], "sync", "bare") or 0.0)
-    lines = [f"{'':14s}{'version':9s}{''.join(f'{column:>12s}' for column in COLUMNS)}"]
-    lines.append(f"{'bare call':14s}{'':9s}{'1':>12s}{'1':>12s}".rstrip())
-    lines += [f"{name:14s}{_version(name):9s}{''.join(f'{cell:>12s}' for cell in rows[name])}" for name in order]
+    measured = [name for name, processes in runs.items() if processes]
+    measured.sort(key=lambda name: typical(runs[name], "sync", "bare") or 0.0)
+    rows = [("", "version", list(COLUMNS)), ("bare call", "", ["1", "1"])]
+    rows += [(name, _version(name), _cells(name, runs[name], imported)) for name in measured]
+    lines = [
+        f"{name:14s}{version:9s}{''.join(f'{cell:>12s}' for cell in cells)}"
+        for name, version, cells in rows
+    ]
     return "\n".join([*lines, "", LEGEND])
 
 
@@ -77,8 +85,8 @@ def _shown(figure: float | None) -> str:
         return "-"
     if figure == int(figure):
         return f"{figure:.0f}"
-    # Three digits that mean something; more would be noise.
-    return f"{figure:.2f}" if figure < 10.0 else f"{figure:.1f}" if figure < 100.0 else f"{figure:.0f}"
+    digits = 3 if figure < 1.0 else 2 if figure < 10.0 else 1 if figure < 100.0 else 0
+    return f"{figure:.{digits}f}"
 
 
 def _version(name: str) -> str:
@@ -89,14 +97,14 @@ def _version(name: str) -> str:
 
 
 def as_json(
-    runs: dict[str, list[Figures]], imported: Figures, outcomes: list[Outcome], beside: list[Outcome]
+    runs: dict[str, list[Figures]], imported: Figures, outcomes: list[Outcome]
 ) -> dict[str, Any]:
     """Return all of it for programs: nanoseconds and bytes as measured, and what came out."""
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "versions": {name: _version(name) for name in runs},
-        "outcomes": [asdict(outcome) | {"word": outcome.word} for outcome in [*outcomes, *beside]],
+        "outcomes": [asdict(outcome) | {"word": outcome.word} for outcome in outcomes],
         "figures": runs,
         "import_ns": imported,
     }

@@ -25,7 +25,7 @@ from weight import brought_along, import_times
 from worker import BLOCKS
 
 if TYPE_CHECKING:
-    from bounds import Figures
+    from bounds import Figures, Outcome
 
 __all__ = ["main"]
 
@@ -42,34 +42,49 @@ def main() -> int:
 
     runs = {name: _run(name, rounds, processes if name == OURS else 1) for name in names}
     imported = import_times([name for name in LIBRARIES if name in {*names, STANDARD}], imports)
-    outcomes, beside = [], []
+    outcomes: list[Outcome] = []
+    beside: list[Outcome] = []
     if OURS in names:
         ours = [*runs[OURS], *_run(BLOCKS, rounds, processes), _weight(imported)]
-        outcomes, beside = [judge(bound, ours) for bound in BOUNDS], [judge(bound, ours) for bound in BESIDE]
+        outcomes = [judge(bound, ours) for bound in BOUNDS]
+        beside = [judge(bound, ours) for bound in BESIDE]
 
-    tables = [heading(runs), bounds_table(outcomes, beside) if outcomes else "", libraries_table(runs, imported)]
-    sys.stdout.write("\n\n".join(filter(None, tables)) + "\n")
+    print(heading(runs), end="\n\n")
+    if outcomes:
+        print(bounds_table(outcomes, beside), end="\n\n")
+    print(libraries_table(runs, imported))
     if given.json:
-        given.json.write_text(json.dumps(as_json(runs, imported, outcomes, beside), indent=1) + "\n")
+        everything = as_json(runs, imported, [*outcomes, *beside])
+        given.json.write_text(json.dumps(everything, indent=1) + "\n")
     return 0 if given.no_fail or all(outcome.word == "OK" for outcome in outcomes) else 1
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure what forbear costs, beside other libraries.")
-    parser.add_argument("--only", type=_names, metavar="NAMES", help="rows to measure, with commas between")
-    parser.add_argument("--rounds", type=int, metavar="N", help="rounds of a millisecond for each candidate")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and processes: less sure, much sooner")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there too")
-    parser.add_argument("--no-fail", action="store_true", help="exit with 0 also when a bound is broken")
+    parser = argparse.ArgumentParser(
+        description="Measure what forbear costs, beside other libraries."
+    )
+    option = parser.add_argument
+    option("--only", type=_names, metavar="NAMES", help="libraries to measure, with commas between")
+    option("--rounds", type=_count, metavar="N", help="rounds of a millisecond a candidate (200)")
+    option("--quick", action="store_true", help="fewer rounds and processes: less sure, sooner")
+    option("--json", type=Path, metavar="FILE", help="write all figures there too")
+    option("--no-fail", action="store_true", help="exit with 0 also when a bound is broken")
     return parser.parse_args()
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"it must be at least 1, not {count}")
+    return count
 
 
 def _names(text: str) -> list[str]:
     names = text.split(",")
-    unknown = set(names) - {*YARDSTICKS, *LIBRARIES}
-    if unknown:
-        known = ", ".join([*YARDSTICKS, *LIBRARIES])
-        raise argparse.ArgumentTypeError(f"no such row: {', '.join(sorted(unknown))}; there are {known}")
+    known = [*YARDSTICKS, *LIBRARIES]
+    for name in names:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"no {name!r} here; there are {', '.join(known)}")
     return names
 
 
@@ -78,13 +93,13 @@ def _run(name: str, rounds: int, processes: int) -> list[Figures]:
     command = [sys.executable, str(WORKER), name, "--rounds", str(rounds)]
     runs = []
     for _ in range(processes):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             figures: Figures = json.loads(done.stdout.splitlines()[-1])
             runs.append(figures)
         else:
             reason = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-            sys.stderr.write(f"{name}: not measured: {reason}\n")
+            print(f"{name}: not measured: {reason}", file=sys.stderr)
     return runs
 
 
@@ -92,7 +107,7 @@ def _weight(imported: Figures) -> Figures:
     """Return what importing forbear costs and brings along."""
     unwanted = brought_along(OURS)
     if unwanted:
-        sys.stderr.write(f"importing {OURS} loads {', '.join(unwanted)}\n")
+        print(f"importing {OURS} loads {', '.join(unwanted)}", file=sys.stderr)
     weight: Figures = {"brought_along": len(unwanted)}
     if OURS in imported and STANDARD in imported:
         weight |= {"import": imported[OURS], "import_tenacity": imported[STANDARD]}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from yardsticks import Boom, aby_hand, apassing, by_hand, fresh, ok, passing
+from yardsticks import Boom, aby_hand, apassing, by_hand, ok, passing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ def _passing() -> Subject:
 
 
 def _by_hand() -> Subject:
-    return Subject(decorate=by_hand(3), adecorate=aby_hand(3), failing=lambda attempts: fresh(by_hand)(attempts))
+    return Subject(decorate=by_hand(3), adecorate=aby_hand(3), failing=by_hand)
 
 
 def _forbear() -> Subject:
@@ -58,7 +58,7 @@ def _forbear() -> Subject:
     policy = forbear.retry(on=Boom, attempts=3)
     at_once = forbear.Constant(0)
 
-    def block(x: int) -> int | None:
+    def block(x: int) -> Any:
         for attempt in policy:
             with attempt:
                 return call(x)
@@ -83,7 +83,7 @@ def _tenacity() -> Subject:
     }
     kept = tenacity.Retrying(**settings)
 
-    def block(x: int) -> int | None:
+    def block(x: int) -> Any:
         for attempt in kept:
             with attempt:
                 return call(x)
@@ -95,7 +95,10 @@ def _tenacity() -> Subject:
         return decorator
 
     return Subject(
-        decorate=tenacity.retry(**settings), adecorate=tenacity.retry(**settings), failing=failing, block=block
+        decorate=tenacity.retry(**settings),
+        adecorate=tenacity.retry(**settings),
+        failing=failing,
+        block=block,
     )
 
 
@@ -104,7 +107,7 @@ def _stamina() -> Subject:
     call = ok()
     stamina.instrumentation.set_on_retry_hooks([])
 
-    def block(x: int) -> int | None:
+    def block(x: int) -> Any:
         for attempt in stamina.retry_context(on=Boom, attempts=3):
             with attempt:
                 return call(x)

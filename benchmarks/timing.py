@@ -9,28 +9,29 @@ function it sees there, and a shared one would be adapted to somebody else.
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import itertools
 import time
 import tracemalloc
 import types
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterator
 
+    # Calls the candidate so many times and returns the nanoseconds that took.
+    Timed = Callable[[int], int]
+
 __all__ = ["bytes_a_function", "fastest", "in_task", "plain"]
+
+Name = TypeVar("Name")
 
 ROUND_NS = 1_000_000
 FUNCTIONS = 200
 
 _numbers = itertools.count()
-
-if TYPE_CHECKING:
-    # Calls the candidate so many times and returns the nanoseconds that took.
-    Timed = Callable[[int], int]
 
 
 def plain(fn: Callable[[int], object]) -> Timed:
@@ -77,7 +78,7 @@ def _empty(times: int) -> int:
     return now() - began
 
 
-def fastest(candidates: dict[str, Timed], rounds: int) -> dict[str, float]:
+def fastest(candidates: dict[Name, Timed], rounds: int) -> dict[Name, float]:
     """
     Return the nanoseconds of one call of each candidate, in its fastest round, without the loop around it.
 
@@ -116,7 +117,9 @@ def _no_collections() -> Iterator[None]:
         gc.collect()
 
 
-def bytes_a_function(decorate: Callable[[Any], object], source: str = "def f{n}(x): return x") -> float:
+def bytes_a_function(
+    decorate: Callable[[Any], object], source: str = "def f{n}(x): return x"
+) -> float:
     """
     Return the bytes that decorating adds to one function.
 

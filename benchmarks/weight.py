@@ -64,5 +64,7 @@ def _python(text: str, cache: str | None = None) -> str | None:
     """
     told = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env = told | {"PYTHONPYCACHEPREFIX": cache} if cache else None
-    done = subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(
+        [sys.executable, "-c", text], env=env, capture_output=True, text=True, check=False
+    )
     return done.stdout if done.returncode == 0 else None

@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import json
 import logging
-import sys
 import time
 import warnings
 from importlib import import_module
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from yardsticks import Fn
+
+    Failing = Callable[[int], Any]
 
 __all__ = ["BLOCKS", "blocks", "measure"]
 
@@ -96,35 +97,36 @@ def _memory(told: Subject) -> dict[str, float]:
     }
 
 
-def _failure(failing: Callable[[int], Any], rounds: int) -> dict[str, float]:
-    retry, by_hand = _slopes(failing, fresh(y.by_hand), rounds)
+def _failure(failing: Failing, rounds: int) -> dict[str, float]:
+    retry, by_hand = _slopes(failing, y.by_hand, rounds)
     return {"retry": retry, "retry_hand": by_hand}
 
 
-def _slopes(failing: Callable[[int], Any], by_hand: Callable[[int], Any], rounds: int) -> tuple[float, float]:
+def _slopes(failing: Failing, by_hand: Failing, rounds: int) -> tuple[float, float]:
     """
     Return what one more failing attempt costs in a library, and in a loop by hand.
 
     It is the difference between two calls that give up, after so many attempts each: what is done once for a
     failing call doesn't count in it.
     """
-    spent = fastest(
-        {
-            f"{who} {attempts}": plain(fresh(y.gives_up)(_counted(decorator, attempts)(fresh(y.bad)())))
-            for who, decorator in (("library", failing), ("hand", by_hand))
-            for attempts in (FEW, MANY)
-        },
-        rounds,
-    )
-    library, hand = (spent[f"{who} {MANY}"] - spent[f"{who} {FEW}"] for who in ("library", "hand"))
-    return library / (MANY - FEW), hand / (MANY - FEW)
+    candidates = {}
+    for attempts in (FEW, MANY):
+        library, hand = _counted(failing, attempts), _counted(fresh(by_hand), attempts)
+        candidates["library", attempts] = plain(fresh(y.gives_up)(library(fresh(y.bad)())))
+        candidates["hand", attempts] = plain(fresh(y.gives_up)(hand(fresh(y.bad)())))
+    spent = fastest(candidates, rounds)
+
+    def slope(who: str) -> float:
+        return (spent[who, MANY] - spent[who, FEW]) / (MANY - FEW)
+
+    return slope("library"), slope("hand")
 
 
-def _counted(failing: Callable[[int], Any], attempts: int) -> Any:
+def _counted(failing: Failing, attempts: int) -> Any:
     """Return the decorator, after a look whether it makes as many attempts as it was told."""
     calls = 0
 
-    def bad(x: int) -> int:
+    def bad(_x: int) -> int:
         nonlocal calls
         calls += 1
         raise y.Boom
@@ -171,11 +173,12 @@ def _features(rounds: int) -> dict[str, float]:
 def _async_features(runner: asyncio.Runner, rounds: int) -> dict[str, float]:
     retry = import_module("forbear").retry
     judge, limit, standard = fresh(y.ajudging), fresh(y.alimiting), fresh(y.astandard_limit)
+    judged = retry(on=y.Boom, on_result=fresh(y.refuses)())
     limited = retry(on=y.Boom, total_timeout=y.LIMIT)
     return fastest(
         {
             "ajudge_pass": in_task(judge(fresh(y.aok)(), fresh(y.refuses)()), runner),
-            "ajudge": in_task(retry(on=y.Boom, on_result=fresh(y.refuses)())(fresh(y.aok)()), runner),
+            "ajudge": in_task(judged(fresh(y.aok)()), runner),
             "alimit_pass": in_task(limit(fresh(y.aok)()), runner),
             "alimit": in_task(limited(fresh(y.aok)()), runner),
             "suspends_standard": in_task(standard(fresh(y.asuspends)()), runner),
@@ -206,7 +209,7 @@ def _waits(rounds: int) -> dict[str, float]:
     import_module("forbear._clock").SystemClock.sleep = lambda _clock, _seconds, _waiter: None
     retry = import_module("forbear").retry
     waits, by_hand = _slopes(
-        lambda attempts: retry(on=y.Boom, attempts=attempts), fresh(y.by_hand_with_waits), rounds
+        lambda attempts: retry(on=y.Boom, attempts=attempts), y.by_hand_with_waits, rounds
     )
     return {"waits": waits, "waits_hand": by_hand}
 
@@ -223,7 +226,7 @@ def main() -> None:
     if given.name != "forbear":
         logging.disable()  # forbear has to find out for itself that nobody listens
     figures = blocks(given.rounds) if given.name == BLOCKS else measure(given.name, given.rounds)
-    sys.stdout.write(f"{json.dumps(figures)}\n")
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

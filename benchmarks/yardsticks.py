@@ -66,7 +66,9 @@ def fresh(factory: Callable[P, R]) -> Callable[P, R]:
 
 
 def _copied(code: types.CodeType) -> types.CodeType:
-    consts = (_copied(const) if isinstance(const, types.CodeType) else const for const in code.co_consts)
+    consts = (
+        _copied(const) if isinstance(const, types.CodeType) else const for const in code.co_consts
+    )
     return code.replace(co_consts=tuple(consts))
 
 
@@ -104,7 +106,7 @@ def asuspends() -> Fn:
 def bad() -> Fn:
     """Make a function that fails."""
 
-    def fn(x: int) -> int:
+    def fn(_x: int) -> int:
         raise Boom
 
     return fn
@@ -286,7 +288,7 @@ def by_hand_with_waits(attempts: int) -> Callable[[Fn], Fn]:
                 except Boom:
                     if number >= attempts:
                         raise
-                    delay = min(20.0, 0.1 * 2.0 ** (number - 1)) * random.random()  # noqa: S311
+                    delay = min(20.0, 0.1 * 2.0 ** (number - 1)) * random.random()
                     if delay:
                         time.sleep(delay)
 

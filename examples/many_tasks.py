@@ -6,13 +6,12 @@ import random
 from forbear import Exponential, retry
 
 chance = random.Random(7)
-calls = 0
+calls: list[int] = []
 
 
-@retry(on=ConnectionError, attempts=10, attempt_timeout=0.05, backoff=Exponential(base=0.01, cap=0.1))
+@retry(on=ConnectionError, attempts=10, attempt_timeout=0.05, backoff=Exponential(0.01, cap=0.1))
 async def job(n: int) -> int:
-    global calls
-    calls += 1
+    calls.append(n)
     luck = chance.random()
     if luck < 0.3:
         raise ConnectionError("refused")
@@ -23,7 +22,7 @@ async def job(n: int) -> int:
 
 async def main() -> None:
     results = await asyncio.gather(*(job(n) for n in range(100)))
-    print(f"{len(results)} of 100 jobs done in {calls} calls")
+    print(f"{len(results)} of 100 jobs done in {len(calls)} calls")
 
 
 asyncio.run(main())

@@ -3,18 +3,18 @@
 import random
 from collections import Counter
 
-from forbear import on_event, retry
+from forbear import Event, on_event, retry
 from forbear.testing import attempts
 
-counts = Counter()
+counts: Counter[tuple[str, str, str]] = Counter()
 chance = random.Random(3)
 
 
-def measure(event):
+def measure(event: Event) -> None:
     counts[event.policy, event.kind, event.reason or ""] += 1
 
 
-def flaky():
+def flaky() -> None:
     if chance.random() < 0.6:
         raise ConnectionError("refused")
 

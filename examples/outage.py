@@ -3,7 +3,7 @@
 from forbear import Exponential, retry
 from forbear.testing import virtual_time
 
-policy = retry(on=ConnectionError, attempts=9, backoff=Exponential(base=0.5, cap=8.0, jitter="equal"))
+policy = retry(on=ConnectionError, attempts=9, backoff=Exponential(0.5, cap=8.0, jitter="equal"))
 print(policy.explain())
 
 
@@ -22,4 +22,5 @@ def survives(outage: float) -> bool:
 
 
 for outage in (15.0, 20.0, 25.0, 30.0, 35.0):
-    print(f"an outage of {outage:.0f} s: {sum(survives(outage) for _ in range(1000)) / 10:.1f} % of calls survive")
+    survived = sum(survives(outage) for _ in range(1000))
+    print(f"an outage of {outage:.0f} s: {survived / 10:.1f} % of calls survive")

@@ -10,5 +10,6 @@ with virtual_time() as clock:
         seconds = next(held, None)
         if seconds is None:
             break
-        print(f"{tick.at:6.0f} s  connect, number {tick.number}", f"... held for {seconds} s" if seconds else "... refused")
+        outcome = f"held for {seconds} s" if seconds else "refused"
+        print(f"{tick.at:6.0f} s  connection {tick.number}: {outcome}")
         clock.advance(seconds)

@@ -8,7 +8,7 @@ import time
 import forbear
 from forbear import Cancelled, retry
 
-signal.signal(signal.SIGTERM, lambda number, frame: forbear.cancel_all(signal.Signals(number).name))
+signal.signal(signal.SIGTERM, lambda _number, _frame: forbear.cancel_all("SIGTERM"))
 
 
 @retry(on=ConnectionError, attempts=None, backoff=60.0)
@@ -22,5 +22,5 @@ try:
     connect()
 except Cancelled as cancelled:
     took = time.monotonic() - began
-    print(f"a wait of 60 s was ended by {cancelled.reason}", "at once" if took < 5 else f"after {took:.0f} s")
+    print(f"a wait of 60 s was ended by {cancelled.reason} after {took:.1f} s")
     print("the last failure:", repr(cancelled.__cause__))

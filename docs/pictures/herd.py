@@ -44,7 +44,7 @@ class Hinted:
     def __init__(self, jitter: float) -> None:
         self.jitter = jitter
 
-    def delay(self, failures: int, previous: float, random: Callable[[], float]) -> float:  # noqa: ARG002
+    def delay(self, failures: int, previous: float, random: Callable[[], float]) -> float:
         """Return the wait that a policy makes of the hint."""
         return 5.0 * (1.0 + self.jitter * random())
 
@@ -106,28 +106,31 @@ def panel(name: str, calls: Counter[int], top: float) -> list[str]:
     scale_x = (WIDTH - LEFT - 20) / (SECONDS * SLOTS)
     base = top + HEIGHT
     after = peak(calls, OUTAGE, 1e9)
+    title = f"{name}: at most {after:,} calls in 100 ms once the server is back"
     parts = [
         f'<rect x="{LEFT}" y="{top}" width="{OUTAGE * SLOTS * scale_x:.1f}" height="{HEIGHT}" fill="#e8e8e8"/>',
-        f'<text x="{LEFT}" y="{top - 8}" font-weight="bold">{name}: at most {after:,} calls in 100 ms once the '
-        "server is back</text>",
+        f'<text x="{LEFT}" y="{top - 8}" font-weight="bold">{title}</text>',
         f'<text x="{LEFT - 8}" y="{top + 10}" text-anchor="end">{CLIENTS:,}</text>',
         f'<text x="{LEFT - 8}" y="{base}" text-anchor="end">0</text>',
         f'<line x1="{LEFT}" y1="{base}" x2="{WIDTH - 20}" y2="{base}" stroke="#555"/>',
     ]
     for slot, n in sorted(calls.items()):
         if slot < SECONDS * SLOTS:
-            height = min(1.0, n / CLIENTS) * HEIGHT  # the first second begins with more than one call each
-            x = LEFT + slot * scale_x
-            parts.append(f'<rect x="{x:.1f}" y="{base - height:.1f}" width="{scale_x + 0.6:.1f}" height="{height:.1f}"/>')
+            # In the first 100 ms each client calls more than once.
+            height = min(1.0, n / CLIENTS) * HEIGHT
+            x, y, width = LEFT + slot * scale_x, base - height, scale_x + 0.6
+            parts.append(
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
+            )
     return parts
 
 
 def svg(herds: dict[str, Counter[int]]) -> str:
     """Return the picture as SVG, with a background of its own so that it can be read on a dark page."""
     height = TOP + len(herds) * (HEIGHT + GAP) + 10
+    style = 'font-family="sans-serif" font-size="13" fill="#224"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
-        'font-size="13" fill="#224">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {style}>',
         f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
     ]
     top = TOP
@@ -136,7 +139,8 @@ def svg(herds: dict[str, Counter[int]]) -> str:
         top += HEIGHT + GAP
     for second in range(0, SECONDS + 1, 10):
         x = LEFT + (WIDTH - LEFT - 20) * second / SECONDS
-        parts.append(f'<text x="{x:.1f}" y="{top - GAP + 18}" text-anchor="middle">{second} s</text>')
+        y = top - GAP + 18
+        parts.append(f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{second} s</text>')
     parts.append(f'<text x="{LEFT + 28}" y="{top - HEIGHT - GAP + 16}">server is down</text>')
     return "\n".join([*parts, "</svg>", ""])
 
@@ -151,8 +155,8 @@ def main() -> None:
         served.sort()
         print(
             f"{name}: {sum(calls.values()) / CLIENTS:.1f} attempts a client; busiest 100 ms: "
-            f"{peak(calls, 1, OUTAGE):,} during the outage (after its first second), {peak(calls, OUTAGE, 1e9):,} after it; "
-            f"all served {served[-1] - OUTAGE:,.0f} s after the server was back"
+            f"{peak(calls, 1, OUTAGE):,} during the outage (after its first second), "
+            f"{peak(calls, OUTAGE, 1e9):,} after it; all served {served[-1] - OUTAGE:,.0f} s after the server was back"
         )
     target = Path(__file__).parents[1] / "_static" / "herd.svg"
     target.write_text(svg(drawn), encoding="utf-8")

@@ -32,7 +32,7 @@ def chance() -> float:
     # forbear.
     import random  # noqa: PLC0415
 
-    return random.random()  # noqa: S311 (spreading, not secrets)
+    return random.random()
 
 
 class Strategy(Value):

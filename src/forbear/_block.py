@@ -12,11 +12,11 @@ from __future__ import annotations
 import sys
 
 from . import _drive
+from ._kinds import kind_of
 from ._limits import AttemptCut, sign_cut_off
 from ._notes import EPOCH
 from ._run import OVER, PASS, Run
 from ._scope import Scope, current, time_left
-from ._wrap import kind_of
 from .errors import ConfigError
 
 TYPE_CHECKING = False
@@ -48,7 +48,9 @@ class Attempt:
 
     def __init__(self, rules: Rules, limit: Scope | None) -> None:
         if rules.on_result is not None:
-            raise ConfigError("on_result can't judge a block, which returns nothing; decorate a function instead")
+            raise ConfigError(
+                "on_result can't judge a block, which returns nothing; decorate a function instead"
+            )
         self._rules = rules
         self._limit = limit
         self._run: Run | None = None
@@ -75,7 +77,9 @@ class Attempt:
 
     def _enter(self) -> None:
         if self._state != OFFERED:
-            raise ConfigError("an attempt is entered once, inside the loop that gave it: for ...: with attempt: ...")
+            raise ConfigError(
+                "an attempt is entered once, inside the loop that gave it: for ...: with attempt: ..."
+            )
         self._state = INSIDE
 
     def _not_entered(self) -> ConfigError:
@@ -136,7 +140,10 @@ class Attempts(Attempt):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> bool:
         if isinstance(error, Exception):
             self._failed_run()  # while the limit is bound, so that the run keeps to it
@@ -203,11 +210,11 @@ class AsyncAttempts(Attempt):
     async def _after(self) -> BaseException | None:
         """Tell the hooks and wait; what is returned ends the block."""
         run = self._run
-        if self._ended is not None:
-            error, self._ended = self._ended, None
+        ended, self._ended = self._ended, None
+        if ended is not None:
             if self._rules.on_giveup is not None and self._event is not None:
                 await _drive.acall_hook(self._rules.on_giveup, self._event)
-            return error
+            return ended
         assert run is not None  # noqa: S101 (an attempt has failed)
         error = run.error
         if await _drive.atold(run, self._verdict) == OVER and run.instead is None:
@@ -224,7 +231,10 @@ class AsyncAttempts(Attempt):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> bool:
         if error is not None:
             self._failed_run()  # while the limit is bound, so that the run keeps to it
@@ -250,7 +260,10 @@ class AsyncAttempts(Attempt):
         self._end()
 
     def _leave_cut(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> TimeoutError | None:
         cut, self._cut = self._cut, None
         if cut is not None:

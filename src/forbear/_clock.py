@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 # milliseconds, some selectors less.
 PIECE = 3600.0 * 24
 
-_BUILTIN = type(len)
+_BUILTIN: type = type(len)
 
 
 def _true_monotonic() -> Callable[[], float]:
@@ -127,7 +127,7 @@ class SystemClock:
                 return
             seconds = end - self.now()
 
-    def timer(self, when: float, fire: Callable[[], object]) -> None:  # noqa: ARG002 (the port's shape)
+    def timer(self, when: float, fire: Callable[[], object]) -> None:
         """Give none: the event loop's own timers keep this clock's time."""
         return
 

@@ -14,7 +14,8 @@ import warnings
 
 from . import _clock, _events, _loops
 from ._events import ERROR, WARNING
-from ._run import AGAIN, OVER, PASS, Run, name_of
+from ._notes import name_of
+from ._run import AGAIN, OVER, PASS, Run
 from .errors import BlockingWaitWarning, ConfigError, NestedRetryWarning
 
 TYPE_CHECKING = False
@@ -51,7 +52,9 @@ exception = sys.exception
 # -- sync
 
 
-def begun(rules: Rules, fn: object, began: int | None = None, cut: AttemptCut | None = None) -> Run | None:
+def begun(
+    rules: Rules, fn: object, began: int | None = None, cut: AttemptCut | None = None
+) -> Run | None:
     """Deal with the first failure of a call, the error that is just being handled; None lets it pass."""
     run = Run(rules, fn, began)
     return None if failed(run, cut) else run
@@ -168,7 +171,9 @@ def call_hook(hook: Hook, event: Event) -> None:
         close = getattr(outcome, "close", None)
         if close is not None:
             close()  # a coroutine that nobody will await
-        raise ConfigError("a hook of a sync call must be a plain function, not an async one: nobody can await it")
+        raise ConfigError(
+            "a hook of a sync call must be a plain function, not an async one: nobody can await it"
+        )
 
 
 def _pause(run: Run) -> None:
@@ -186,7 +191,9 @@ def _pause(run: Run) -> None:
 # -- async
 
 
-async def abegun(rules: Rules, fn: object, began: int | None = None, cut: AttemptCut | None = None) -> Run | None:
+async def abegun(
+    rules: Rules, fn: object, began: int | None = None, cut: AttemptCut | None = None
+) -> Run | None:
     """Deal with the first failure of a call, the error that is just being handled; None lets it pass."""
     run = Run(rules, fn, began)
     return None if await afailed(run, cut) else run
@@ -327,15 +334,17 @@ async def _apause(run: Run) -> None:
 
 def _success(rules: Rules, who: object, result: object) -> Event:
     if isinstance(who, Run):
-        return _events.Event("success", who.name, who.number + 1, elapsed=who.elapsed, result=result)
-    return _events.Event("success", name_of(rules, who), 1, result=result)
+        return _events.Event(
+            "success", who.name, who.number + 1, elapsed=who.elapsed, result=result
+        )
+    return _events.Event("success", name_of(rules.name, who), 1, result=result)
 
 
 def _warn_nested(run: Run) -> None:
     if run.is_nested:
         warnings.warn(
-            f"{run.name} retries an error that {run.inner()} inside it has already retried to the end, so their attempts "
-            'multiply; say nested="stop" to end at the inner one, or nested="allow" if you mean it',
+            f"{run.name} retries an error that {run.inner()} inside it has already retried to the end, so "
+            'their attempts multiply; say nested="stop" to end at the inner one, or nested="allow" if you mean it',
             NestedRetryWarning,
             stacklevel=_stack_level(),
         )

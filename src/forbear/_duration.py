@@ -77,7 +77,7 @@ example base=0.5
     )
 
 
-def number(  # noqa: PLR0913 (all but two are words of the message)
+def number(
     name: str,
     value: object,
     *,

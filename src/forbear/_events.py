@@ -42,7 +42,16 @@ class Event:
     """
 
     __slots__ = _FIELDS
-    __match_args__ = _FIELDS
+    __match_args__ = (
+        "kind",
+        "policy",
+        "attempt",
+        "delay",
+        "elapsed",
+        "error",
+        "result",
+        "reason",
+    )
 
     kind: Literal["retry", "giveup", "success"]
     policy: str
@@ -124,10 +133,15 @@ def on_event(listener: Callable[[Event], object]) -> Callable[[], None]:
     Returns:
         A function that takes the listener away again; twice is fine.
     """
-    if not callable(listener) or isinstance(listener, type):
-        raise ConfigError(f"listener must be a function of one event, not {listener!r:.80}; for example print")
+    given: object = listener  # as it may come from who has no type checker
+    if not callable(given) or isinstance(given, type):
+        raise ConfigError(
+            f"listener must be a function of one event, not {listener!r:.80}; for example print"
+        )
     if getattr(getattr(listener, "__code__", None), "co_flags", 0) & 0x80:
-        raise ConfigError("listener must be a plain function, not an async one: a sync call can't await it")
+        raise ConfigError(
+            "listener must be a plain function, not an async one: a sync call can't await it"
+        )
 
     def entry(event: Event) -> object:  # its own object, so that one function may listen twice
         return listener(event)
@@ -184,11 +198,21 @@ def logger(level: int) -> logging.Logger | None:
 def log_retry(ear: logging.Logger, event: Event, text: str, attempts: int | None) -> None:
     """Write one line about a retry."""
     number = f"{event.attempt}" if attempts is None else f"{event.attempt} of {attempts}"
-    ear.warning("%s: attempt %s failed, next in %.3g s: %s", event.policy, number, event.delay, text)
+    ear.warning(
+        "%s: attempt %s failed, next in %.3g s: %s", event.policy, number, event.delay, text
+    )
 
 
 def log_giveup(ear: logging.Logger, event: Event, why: str, text: str) -> None:
     """Write one line about a giving up."""
     times = "1 attempt" if event.attempt == 1 else f"{event.attempt} attempts"
     level = INFO if event.reason == "cancelled" else ERROR  # a cancellation is no failure
-    ear.log(level, "%s: gave up after %s in %.3g s (%s): %s", event.policy, times, event.elapsed, why, text)
+    ear.log(
+        level,
+        "%s: gave up after %s in %.3g s (%s): %s",
+        event.policy,
+        times,
+        event.elapsed,
+        why,
+        text,
+    )

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import itertools
 
-from ._rules import ByType, Rules
+from ._by_type import ByType
 from .backoff import spread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from ._rules import Rules
 
 __all__ = ["Explanation", "Wait", "duration", "explain"]
 
@@ -92,7 +94,8 @@ class Explanation:
             "rides_out": dict(zip(names, self.rides_out, strict=True)),
             "complete": self.complete,
             "waits": [
-                {"after_failure": w.number, "low": w.low, "typical": w.typical, "high": w.high} for w in self.waits
+                {"after_failure": w.number, "low": w.low, "typical": w.typical, "high": w.high}
+                for w in self.waits
             ],
         }
 
@@ -100,13 +103,20 @@ class Explanation:
         return f"<Explanation of {self.policy}: at most {self.calls} calls>"
 
     def __str__(self) -> str:
-        lines = [self.policy, *(f"  {line}" if line else "" for line in (*self.summary(), "", *self.table()))]
+        lines = [
+            self.policy,
+            *(f"  {line}" if line else "" for line in (*self.summary(), "", *self.table())),
+        ]
         return "\n".join(lines)
 
     def summary(self) -> list[str]:
         """Return the worst case in a few lines."""
         low, typical, high = self.waiting
-        calls = "no limit of calls" if self.calls is None else f"at most {self.calls} call{'s' * (self.calls != 1)}"
+        calls = (
+            "no limit of calls"
+            if self.calls is None
+            else f"at most {self.calls} call{'s' * (self.calls != 1)}"
+        )
         waiting = "waiting without end" if high is None else f"{duration(high)} of waiting"
         typically = "" if high is None or high == low else f" (typically {duration(typical)})"
         low, typical, high = self.rides_out
@@ -130,7 +140,9 @@ class Explanation:
         lines = [head]
         total = itertools.accumulate(wait.high for wait in self.waits)
         for wait, most in zip(self.waits, total, strict=True):
-            cells = "  ".join(f"{duration(s):>9}" for s in (wait.low, wait.high, wait.typical, most))
+            cells = "  ".join(
+                f"{duration(s):>9}" for s in (wait.low, wait.high, wait.typical, most)
+            )
             lines.append(f"{wait.number:>13}  {cells}  {_bar(wait, top, width)}".rstrip())
         return lines if self.complete else [*lines, f"{'...':>13}  and so on"]
 
@@ -141,28 +153,44 @@ def explain(rules: Rules) -> Explanation:
     endless = rules.attempts is None and len(waits) > ROWS
     if endless:
         waits = waits[:ROWS]
-    complete = not endless and (rules.attempts is None or len(waits) == rules.attempts - 1 or len(waits) < MOST)
+    complete = not endless and (
+        rules.attempts is None or len(waits) == rules.attempts - 1 or len(waits) < MOST
+    )
     calls = None if endless else (rules.attempts if not complete else len(waits) + 1)
-    lows, typicals, highs = ([getattr(wait, what) for wait in waits] for what in ("low", "typical", "high"))
+    lows, typicals, highs = (
+        [getattr(wait, what) for wait in waits] for what in ("low", "typical", "high")
+    )
     limit = rules.total_timeout
     low, typical = _last_start(lows, limit), _last_start(typicals, limit)
-    high: float | None = _last_start(highs, limit) if limit is None else max(low, typical, _last_start(highs, limit))
+    high: float | None = (
+        _last_start(highs, limit) if limit is None else max(low, typical, _last_start(highs, limit))
+    )
     if not complete:
         high = limit
         low, typical = (low, typical) if limit is None else (min(low, limit), min(typical, limit))
     rides = (min(low, typical), typical, high)
     text = repr(rules)
-    return Explanation(text, calls, waits, complete=complete, waiting=rides, rides_out=rides, limit=limit)
+    return Explanation(
+        text, calls, waits, complete=complete, waiting=rides, rides_out=rides, limit=limit
+    )
 
 
 def _waits(rules: Rules) -> tuple[Wait, ...]:
     steps = ROWS + 1 if rules.attempts is None else min(rules.attempts - 1, MOST)
-    backoffs = [b for _, b in rules.backoff.items()] if isinstance(rules.backoff, ByType) else [rules.backoff]
+    backoffs = (
+        [b for _, b in rules.backoff.items()]
+        if isinstance(rules.backoff, ByType)
+        else [rules.backoff]
+    )
     rows = itertools.zip_longest(*(spread(backoff, steps) for backoff in backoffs))
     waits = []
     for number, row in enumerate(rows, 1):
         spans = [span for span in row if span is not None]
-        low, typical, high = min(s[0] for s in spans), max(s[1] for s in spans), max(s[2] for s in spans)
+        low, typical, high = (
+            min(s[0] for s in spans),
+            max(s[1] for s in spans),
+            max(s[2] for s in spans),
+        )
         waits.append(Wait(number, low, typical, high))
     return tuple(waits)
 
@@ -189,7 +217,12 @@ def duration(seconds: float) -> str:
     >>> [duration(s) for s in (0, 0.0125, 2.5, 90, 5400, 200000)]
     ['0 s', '12.5 ms', '2.5 s', '1.5 min', '1.5 h', '2.31 d']
     """
-    for bound, unit, name in ((1.0, 1e-3, "ms"), (60.0, 1.0, "s"), (3600.0, 60.0, "min"), (86400.0, 3600.0, "h")):
+    for bound, unit, name in (
+        (1.0, 1e-3, "ms"),
+        (60.0, 1.0, "s"),
+        (3600.0, 60.0, "min"),
+        (86400.0, 3600.0, "h"),
+    ):
         if 0 < seconds < bound:
             return f"{seconds / unit:.3g} {name}"
     return f"{seconds / 86400:.3g} d" if seconds else "0 s"

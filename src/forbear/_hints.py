@@ -24,7 +24,7 @@ __all__ = ["Permanent", "RetryAfter", "as_hint", "parse_retry_after", "signals"]
 DEPTH = 64
 
 
-class Permanent(Exception):  # noqa: N818 (a signal, not an error)
+class Permanent(Exception):
     """
     Raise it to say that no further try can help; policies of all layers stop.
 
@@ -61,7 +61,7 @@ class Permanent(Exception):  # noqa: N818 (a signal, not an error)
         return self.__cause__
 
 
-class RetryAfter(Exception):  # noqa: N818 (a signal, not an error)
+class RetryAfter(Exception):
     """
     Raise it to have the call tried again after so many seconds, whatever the policy's `on` says.
 
@@ -82,7 +82,9 @@ class RetryAfter(Exception):  # noqa: N818 (a signal, not an error)
 
     def __init__(self, seconds: object = None) -> None:
         if isinstance(seconds, str | bytes | bool):
-            raise ConfigError(f"seconds must be a number, not {seconds!r:.80}; for example RetryAfter(2.0)")
+            raise ConfigError(
+                f"seconds must be a number, not {seconds!r:.80}; for example RetryAfter(2.0)"
+            )
         self.retry_after = as_hint(seconds)
         super().__init__(*(() if self.retry_after is None else (self.retry_after,)))
 
@@ -91,7 +93,7 @@ class RetryAfter(Exception):  # noqa: N818 (a signal, not an error)
         return after if self.__cause__ is None else f"{self.__cause__} ({after})"
 
 
-def signals(error: BaseException) -> tuple[BaseException | None, RetryAfter | None]:
+def signals(error: BaseException) -> tuple[Permanent | None, RetryAfter | None]:
     """
     Find the signals in an error: raised, in its `__cause__` chain, or in the leaves of a group.
 
@@ -102,9 +104,10 @@ def signals(error: BaseException) -> tuple[BaseException | None, RetryAfter | No
     for part in parts(error):
         if isinstance(part, Permanent):
             permanent = permanent or part
-        elif isinstance(part, RetryAfter):
-            if again is None or (part.retry_after or 0.0) > (again.retry_after or 0.0):
-                again = part
+        elif isinstance(part, RetryAfter) and (
+            again is None or (part.retry_after or 0.0) > (again.retry_after or 0.0)
+        ):
+            again = part
     return permanent, again
 
 
@@ -176,12 +179,13 @@ def parse_retry_after(header: object, now: float | None = None) -> float | None:
         return float(int(text)) if len(text) < 16 else 1e15
     moment = time.time() if now is None else now
     when = _http_date(text, moment) if 24 <= len(text) <= 40 else None
-    if when is None or when != when or moment != moment:
-        return None
-    return as_hint(when - moment)
+    return None if when is None else as_hint(when - moment)
 
 
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_MONTHS = (
+    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
+    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+)
 _DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _LONG_DAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 _MONTH = f"(?P<month>{'|'.join(_MONTHS)})"

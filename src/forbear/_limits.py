@@ -11,16 +11,18 @@ from __future__ import annotations
 import sys
 
 from . import _clock, _drive, _events, _loops, _notes
-from ._run import name_of
+from ._notes import name_of
 from ._scope import AMBIENT, SYSTEM, Node, Scope, clock_of, current, monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import asyncio
+    import contextvars
     from types import TracebackType
     from typing import Self
 
     from ._clock import Clock
-    from ._loops import Armed, Cut
+    from ._loops import Armed, Cut, Sweeper
     from ._rules import Rules
 
 __all__ = ["AttemptCut", "CallCut", "acut_off", "open_cut", "sign_cut_off"]
@@ -38,7 +40,18 @@ class AttemptCut:
     As with a whole call, what can cut it off is made on asyncio when the loop comes round.
     """
 
-    __slots__ = ("_cancelling", "_clock", "_cut", "_error", "_open", "_seconds", "_sweeper", "_task", "_when", "below")
+    __slots__ = (
+        "_cancelling",
+        "_clock",
+        "_cut",
+        "_error",
+        "_open",
+        "_seconds",
+        "_sweeper",
+        "_task",
+        "_when",
+        "below",
+    )
 
     below: Armed | None
 
@@ -69,7 +82,10 @@ class AttemptCut:
             self._cut.at(self._when, self._clock)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._open = False
         cut = self._cut
@@ -78,7 +94,9 @@ class AttemptCut:
             if sweeper is not None and sweeper.top is self:
                 sweeper.top = self.below
         elif cut.leave(error):
-            self._error = TimeoutError(f"the attempt took longer than attempt_timeout={self._seconds:g} s")
+            self._error = TimeoutError(
+                f"the attempt took longer than attempt_timeout={self._seconds:g} s"
+            )
             raise self._error from None
 
     def made(self, error: BaseException) -> bool:
@@ -113,9 +131,15 @@ class CallCut(Node):
     clock: Clock
     deadline: float
     started: float
+    _sweeper: Sweeper
+    _task: asyncio.Task[object]
+    _cancelling: int
+    _token: contextvars.Token[Node | None]
     below: Armed | None
     _cut: Cut | None
-    _trace: tuple[BaseException | None, int] | None  # the last failure inside, and how many there had been
+    _trace: (
+        tuple[BaseException | None, int] | None
+    )  # the last failure inside, and how many there had been
 
     def arm(self) -> None:
         """Make the cut, now that the call has not ended at once."""
@@ -219,13 +243,19 @@ async def acut_off(rules: Rules, fn: object, limit: CallCut) -> TimeoutError:
     return error
 
 
-def sign_cut_off(rules: Rules, fn: object, error: TimeoutError, limit: CallCut | Scope) -> _events.Event:
+def sign_cut_off(
+    rules: Rules, fn: object, error: TimeoutError, limit: CallCut | Scope
+) -> _events.Event:
     """Sign the error, tell the listeners and the log, and return the event for the hook."""
-    name = name_of(rules, fn)
+    name = name_of(rules.name, fn)
     because = f"timeout: cut off by total_timeout={rules.total_timeout:g} s"
     number = limit.attempts + 1
-    event = _events.Event("giveup", name, number, elapsed=limit.elapsed, error=error, reason="timeout")
-    _notes.mark(error, "timeout", name, f"forbear: {name} was ended in attempt {number} ({because})")
+    event = _events.Event(
+        "giveup", name, number, elapsed=limit.elapsed, error=error, reason="timeout"
+    )
+    _notes.mark(
+        error, "timeout", name, f"forbear: {name} was ended in attempt {number} ({because})"
+    )
     log = _events.logger(_events.ERROR)
     if log is not None:
         _events.log_giveup(log, event, because, _notes.described(error, rules.describe))

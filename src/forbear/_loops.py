@@ -187,13 +187,13 @@ class Sweeper:
     task: asyncio.Task[object]  # that ran when somebody last looked
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        asyncio = _modules["asyncio"]
+        module = _modules["asyncio"]
         self.loop = loop
         self.top: Armed | None = None
         # Up to 3.11 `current_task` is written in Python; the dict that it looks into is much faster.
         slow = sys.version_info < (3, 12)
         self.current: Callable[[object], asyncio.Task[object] | None]
-        self.current = asyncio.tasks._current_tasks.get if slow else asyncio.current_task
+        self.current = module.tasks._current_tasks.get if slow else module.current_task
         self.scheduled = False
 
     def add(self, limit: Armed) -> None:
@@ -294,7 +294,9 @@ class AsyncioCut:
             return
         left = self._when - self._clock.now()
         if left > 0 and self._clock is SYSTEM:
-            self._timers.append(later(self._loop, left, self._expire))  # woken early: a piece of a long limit
+            self._timers.append(
+                later(self._loop, left, self._expire)
+            )  # woken early: a piece of a long limit
             return
         self._clock.reach(self._when)
         self._cancel()

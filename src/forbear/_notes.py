@@ -20,11 +20,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = ["EPOCH", "describe", "find_mark", "glance", "label", "mark", "mark_inside", "may_have_mark", "one_line", "reason"]
+__all__ = [
+    "EPOCH",
+    "describe",
+    "find_mark",
+    "glance",
+    "label",
+    "mark",
+    "mark_inside",
+    "may_have_mark",
+    "one_line",
+    "reason",
+]
 
 LONGEST = 500
 DEPTH = 64
 MARK = "__forbear__"
+
 
 class Epoch:
     """How many times trying has ended in this process; while it stands still, there is no mark to look for."""
@@ -52,11 +64,11 @@ def next_epoch() -> int:
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """
+    r"""
     Return the text on one line of printable characters, cut to a length.
 
-    >>> one_line("  two\\n lines\\x1b[31m ")
-    'two lines\\\\x1b[31m'
+    >>> one_line("  two\n lines\x1b[31m ")
+    'two lines\\x1b[31m'
     """
     cut = len(text) > longest * 4
     text = " ".join(text[: longest * 4].split())
@@ -66,10 +78,10 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """
+    r"""
     Return `Type: message` on one line, at most 500 characters, whatever `str()` does.
 
-    >>> describe(ConnectionError("refused\\nby peer"))
+    >>> describe(ConnectionError("refused\nby peer"))
     'ConnectionError: refused by peer'
     >>> describe(TimeoutError())
     'TimeoutError'
@@ -102,10 +114,27 @@ def glance(error: BaseException) -> str:
 def glance_at(kind: type, arguments: tuple[object, ...]) -> str:
     """Return the raw text of an error of which only type and arguments are left."""
     try:
-        text = str(arguments[0] if len(arguments) == 1 else arguments)[: LONGEST * 4] if arguments else ""
+        text = (
+            str(arguments[0] if len(arguments) == 1 else arguments)[: LONGEST * 4]
+            if arguments
+            else ""
+        )
     except Exception as failure:  # noqa: BLE001 (somebody else's __str__)
         text = f"<its text can't be had: {type(failure).__name__}>"
     return f"{kind.__name__}: {text}" if text else kind.__name__
+
+
+def text_of(kind: type | None, entry: str | tuple[object, ...]) -> str:
+    """Return the text of a remembered failure on one line: it was kept, or its type and arguments were."""
+    if isinstance(entry, str) or kind is None:
+        return one_line(str(entry))
+    # The error itself was let go, because its traceback keeps frames alive.
+    return one_line(glance_at(kind, entry))
+
+
+def name_of(name: str | None, fn: object) -> str:
+    """Return a policy's name, else the function's."""
+    return label(fn) if name is None else one_line(name, 200)
 
 
 def described(error: BaseException, how: Callable[[BaseException], object]) -> str:
@@ -127,7 +156,15 @@ def mark(error: BaseException, why: str, policy: str, note: str) -> None:
     An object that takes neither is left alone.
     """
     old = _mark_of(error)
-    made: Mark = (why, next_epoch(), os.getpid(), policy, note, _thread.get_ident(), tuple(_frames()))
+    made: Mark = (
+        why,
+        next_epoch(),
+        os.getpid(),
+        policy,
+        note,
+        _thread.get_ident(),
+        tuple(_frames()),
+    )
     try:
         notes = getattr(error, "__notes__", None)
         if old is not None and isinstance(notes, list) and old[4] in notes:
@@ -179,12 +216,18 @@ def _made_inside(found: Mark, since: int | None) -> bool:
 
 def may_have_mark(error: BaseException) -> bool:
     """Tell whether a closer look for a mark is worth its time."""
-    if error.__context__ is not None or error.__cause__ is not None or isinstance(error, BaseExceptionGroup):
+    if (
+        error.__context__ is not None
+        or error.__cause__ is not None
+        or isinstance(error, BaseExceptionGroup)
+    ):
         return True
     return _mark_of(error) is not None
 
 
-def find_mark(error: BaseException | None, counts: Callable[[Mark], bool] | None = None) -> Mark | None:
+def find_mark(
+    error: BaseException | None, counts: Callable[[Mark], bool] | None = None
+) -> Mark | None:
     """
     Return the mark of an error, of what caused it, or of all members of a group, or None.
 
@@ -206,7 +249,9 @@ def mark_inside(error: BaseException, since: int | None) -> Mark | None:
     return find_mark(error, lambda found: _made_inside(found, since))
 
 
-def _find(error: BaseException | None, counts: Callable[[Mark], bool] | None, budget: list[int]) -> Mark | None:
+def _find(
+    error: BaseException | None, counts: Callable[[Mark], bool] | None, budget: list[int]
+) -> Mark | None:
     while error is not None and budget[0] > 0:
         budget[0] -= 1
         found = _mark_of(error)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from . import _explain, _notes
 from ._block import AsyncAttempts, Attempts
 from ._drive import abegun, afailed, asettled, awaited, begun, failed, settled, waited
+from ._kinds import kind_of
 from ._limits import AttemptCut, acut_off, open_cut
 from ._notes import EPOCH
 from ._rules import Rules
 from ._run import Run
 from ._scope import close_limit, open_limit
-from ._wrap import check, kind_of, wrap
+from ._wrap import check, wrap
 from .errors import ConfigError
 
 TYPE_CHECKING = False
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
     from ._explain import Explanation
 
-    F = TypeVar("F", bound="Callable[..., Any] | classmethod[Any, Any, Any] | staticmethod[Any, Any]")
+    F = TypeVar(
+        "F", bound="Callable[..., Any] | classmethod[Any, Any, Any] | staticmethod[Any, Any]"
+    )
     P = ParamSpec("P")
     R = TypeVar("R")
 
@@ -113,7 +116,9 @@ class Policy(Rules):
         """
         kind = kind_of(fn)
         if kind != "function":
-            raise ConfigError(f"call must be given a plain function, not {_a(kind)} ({_notes.label(fn)}); {_use(kind)}")
+            raise ConfigError(
+                f"call must be given a plain function, not {_a(kind)} ({_notes.label(fn)}); {_use(kind)}"
+            )
         check(self, fn, kind)
         began = EPOCH.count
         run: Run | None = None
@@ -153,7 +158,9 @@ class Policy(Rules):
         """
         kind = kind_of(fn)
         if kind != "async":
-            raise ConfigError(f"acall must be given an async function, not {_a(kind)} ({_notes.label(fn)}); {_use(kind)}")
+            raise ConfigError(
+                f"acall must be given an async function, not {_a(kind)} ({_notes.label(fn)}); {_use(kind)}"
+            )
         began = EPOCH.count
         run: Run | None = None
         cut: AttemptCut | None = None
@@ -178,10 +185,10 @@ class Policy(Rules):
                     if await asettled(run, result):
                         return result
                 if not await awaited(run):
-                    raise run.pop()
+                    raise run.pop()  # noqa: TRY301 (here, so that no frame of forbear's stands between)
         except BaseException:
             if limit is not None and limit.is_over():
-                raise await acut_off(self, fn, limit)
+                raise await acut_off(self, fn, limit)  # noqa: B904 (it has its cause)
             raise
         finally:
             if limit is not None:
@@ -215,7 +222,10 @@ class _Nothing:
         return None
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         return None
 
@@ -224,7 +234,9 @@ NOTHING: AbstractContextManager[None] = _Nothing()
 
 
 def _a(kind: str) -> str:
-    return {"function": "a plain one"}.get(kind, f"an {kind} one" if kind.startswith("a") else f"a {kind}")
+    return {"function": "a plain one"}.get(
+        kind, f"an {kind} one" if kind.startswith("a") else f"a {kind}"
+    )
 
 
 def _use(kind: str) -> str:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import sys
 
 from . import _events, _notes, _scope
+from ._groups import holds_never
 from ._hints import Permanent, RetryAfter, as_hint, signals
-from ._notes import EPOCH
-from ._rules import NEVER, holds_never
+from ._notes import EPOCH, name_of
 from .backoff import chance
-from .errors import Cancelled, ConfigError
+from .errors import NEVER, Cancelled, ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._rules import Rules
     from ._scope import Node
 
-__all__ = ["AGAIN", "OVER", "PASS", "Run", "name_of"]
+__all__ = ["AGAIN", "OVER", "PASS", "Run"]
 
 # Verdicts. PASS: not ours, the error passes untouched. OVER: trying ends. AGAIN: wait, then try once more.
 PASS, OVER, AGAIN = 0, 1, 2
@@ -52,7 +52,6 @@ class Run:
         "_mark",
         "_seen",
         "_since",
-        
         "_warned",
         "attempts",
         "began",
@@ -92,7 +91,9 @@ class Run:
         self.number = 0  # attempts that have failed
         self.failures = 0  # as the backoff counts them: a hint starts it anew
         self.previous = self.delay = 0.0
-        self.pending = False  # whether there is something to wait for, or to raise in the error's place
+        self.pending = (
+            False  # whether there is something to wait for, or to raise in the error's place
+        )
         self.error: BaseException | None = None
         self.result: Any = None
         self.instead: BaseException | None = None  # what is raised in the place of the error
@@ -115,13 +116,15 @@ class Run:
         while node is not None:
             if node.limit is not None and node.open:
                 self.waits = False
-                self.attempts = node.limit if self.attempts is None else min(self.attempts, node.limit)
+                self.attempts = (
+                    node.limit if self.attempts is None else min(self.attempts, node.limit)
+                )
             node = node.parent
 
     @property
     def name(self) -> str:
         """The policy's name, else the function's."""
-        return name_of(self.rules, self._fn)
+        return name_of(self.rules.name, self._fn)
 
     @property
     def elapsed(self) -> float:
@@ -140,7 +143,11 @@ class Run:
         can't apply: where nothing is waited for, its cost is the cost of a retry.
         """
         error = exception()
-        if type(error) is not self._known or EPOCH.count != self._seen or error.__cause__ is not None:  # type: ignore[union-attr]
+        if (
+            type(error) is not self._known
+            or EPOCH.count != self._seen
+            or error.__cause__ is not None  # type: ignore[union-attr]
+        ):
             return False
         number = self.number + 1
         if number == self.attempts or getattr(error, "retry_after", None) is not None:
@@ -166,13 +173,16 @@ class Run:
         """
         self.number += 1
         self.error = error
-        if not self._look_at(error, cut):
+        if not self._look_at(error, cut=cut):
             self.close()
             return PASS
         if self.reason is not None:
             return OVER
         if self.number == self.attempts:
-            return self._over("attempts", "its only attempt" if self.attempts == 1 else f"all {self.attempts} attempts")
+            return self._over(
+                "attempts",
+                "its only attempt" if self.attempts == 1 else f"all {self.attempts} attempts",
+            )
         if (self.scope is not None or _scope.all_cancelled_at > self.began) and self.is_cancelled():
             return OVER
         if self._mark is not None and self.rules.nested == "stop":
@@ -186,21 +196,24 @@ class Run:
         self.result = result
         self._note(f"result refused: {type(result).__name__}")
         if self.number == self.attempts:
-            return self._over("attempts", "its only attempt" if self.attempts == 1 else f"all {self.attempts} attempts")
+            return self._over(
+                "attempts",
+                "its only attempt" if self.attempts == 1 else f"all {self.attempts} attempts",
+            )
         if (self.scope is not None or _scope.all_cancelled_at > self.began) and self.is_cancelled():
             return OVER
         return self._schedule(None)
 
-    def _look_at(self, error: Exception, cut: bool) -> bool:
+    def _look_at(self, error: Exception, *, cut: bool) -> bool:
         """Look for signals and marks, and tell whether this failure is ours to retry."""
         self.result = self._carried = self._again = self._mark = None
         if self._known is not None:
-            self._last = [_text_of(self._known, entry) for entry in self._last]
+            self._last = [_notes.text_of(self._known, entry) for entry in self._last]
             self._known = None
         if isinstance(error, NEVER) or holds_never(error):
             return False
         permanent, again = signals(error)
-        if permanent is None and not self._is_ours(error, again, cut):
+        if permanent is None and not self._is_ours(error, again, cut=cut):
             return False
         text = _notes.glance(error) if self.rules.describe is _notes.describe else None
         self._note(_notes.described(error, self.rules.describe) if text is None else text)
@@ -219,7 +232,7 @@ class Run:
         self._seen = EPOCH.count
         return True
 
-    def _is_ours(self, error: Exception, again: RetryAfter | None, cut: bool) -> bool:
+    def _is_ours(self, error: Exception, again: RetryAfter | None, *, cut: bool) -> bool:
         rules = self.rules
         if again is not None or cut:
             return not rules.gives_up(error)
@@ -257,15 +270,16 @@ class Run:
         delay = ask(self.failures + 1, self.previous, chance)
         if delay is None:
             return self._over("backoff", "the backoff says stop")
-        if not 0.0 <= delay <= LONGEST:
-            delay = _readable(delay)
+        delay = _readable(delay)
         hinted = self._hint(error)
         if hinted is None:
             self.failures += 1
             self.previous = delay
         else:
             if rules.max_hint is not None and hinted > rules.max_hint:
-                return self._over("hint", f"asked to wait {hinted:.6g} s, above max_hint={rules.max_hint:g}")
+                return self._over(
+                    "hint", f"asked to wait {hinted:.6g} s, above max_hint={rules.max_hint:g}"
+                )
             self.failures, self.previous = 0, 0.0
             delay = min(LONGEST, hinted * (1.0 + rules.hint_jitter * chance()))
         self.delay = delay if self.waits else 0.0
@@ -288,7 +302,9 @@ class Run:
             return OVER
         left = _scope.time_left(self.scope)
         if left is not None and self.delay - left > GRAIN:
-            return self._over("timeout", f"waiting {self.delay:.3g} s more would pass the time limit")
+            return self._over(
+                "timeout", f"waiting {self.delay:.3g} s more would pass the time limit"
+            )
         return AGAIN
 
     def _leave_trace(self) -> None:
@@ -305,11 +321,23 @@ class Run:
         """Make the event that hooks, listeners and the log are given."""
         if kind == "retry":
             return _events.Event(
-                kind, self.name, self.number, delay=self.delay, elapsed=self.elapsed, error=self.error, result=self.result
+                kind,
+                self.name,
+                self.number,
+                delay=self.delay,
+                elapsed=self.elapsed,
+                error=self.error,
+                result=self.result,
             )
         error = self.error if self.instead is None or self.reason == "cancelled" else self.instead
         return _events.Event(
-            kind, self.name, self.number, elapsed=self.elapsed, error=error, result=self.result, reason=self.reason
+            kind,
+            self.name,
+            self.number,
+            elapsed=self.elapsed,
+            error=error,
+            result=self.result,
+            reason=self.reason,
         )
 
     @property
@@ -319,7 +347,7 @@ class Run:
 
     def text(self) -> str:
         """Return the last failure on one line."""
-        return _text_of(self._known, self._last[self.number % 3])
+        return _notes.text_of(self._known, self._last[self.number % 3])
 
     @property
     def is_nested(self) -> bool:
@@ -340,9 +368,19 @@ class Run:
     def note(self) -> str:
         """Return the note: how many attempts, how long, why it stopped, the last failures."""
         times = "1 attempt" if self.number == 1 else f"{self.number} attempts"
-        head = f"forbear: {self.name} gave up after {times} in {self.elapsed:.3g} s ({self.because})"
+        head = (
+            f"forbear: {self.name} gave up after {times} in {self.elapsed:.3g} s ({self.because})"
+        )
         numbers = range(max(1, self.number - 2), self.number + 1)
-        return "\n".join([head, *(f"  attempt {n}: {_text_of(self._known, self._last[n % 3])}" for n in numbers)])
+        return "\n".join(
+            [
+                head,
+                *(
+                    f"  attempt {n}: {_notes.text_of(self._known, self._last[n % 3])}"
+                    for n in numbers
+                ),
+            ]
+        )
 
     # -- the end
 
@@ -372,25 +410,13 @@ def _is_plain(error: BaseException) -> bool:
     )
 
 
-def _text_of(kind: type | None, entry: str | tuple[object, ...]) -> str:
-    """Return the text of a remembered failure on one line."""
-    if isinstance(entry, str) or kind is None:
-        return _notes.one_line(str(entry))
-    # What BaseException.__str__ says; the error itself was let go, because its traceback keeps frames alive.
-    return _notes.one_line(_notes.glance_at(kind, entry))
-
-
 def _readable(delay: object) -> float:
     """Read the answer of somebody else's backoff; what is no number of seconds is refused."""
+    if type(delay) is float and 0.0 <= delay <= LONGEST:
+        return delay
     seconds = as_hint(delay)
     if seconds is None:
         raise ConfigError(
             f"backoff must answer with seconds or None, not {delay!r:.80}; for example with what Exponential() answers"
         )
     return seconds
-
-
-
-def name_of(rules: Rules, fn: object) -> str:
-    """Return the policy's name, else the function's qualified name."""
-    return _notes.label(fn) if rules.name is None else _notes.one_line(rules.name, 200)

@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     from ._clock import Clock
     from ._loops import Cut
 
-__all__ = ["Limit", "Scope", "close_limit", "open_limit", "cancel_all", "current", "remaining", "scope"]
+__all__ = [
+    "Limit",
+    "Scope",
+    "cancel_all",
+    "close_limit",
+    "current",
+    "open_limit",
+    "remaining",
+    "scope",
+]
 
 SYSTEM = _clock.SYSTEM
 monotonic = SYSTEM.now
@@ -120,7 +129,9 @@ class Scope(Node):
     def start(self) -> None:
         """Fix the parent, the clock and the deadline; nothing is bound by it yet."""
         if self._entered:
-            raise ConfigError("a scope is entered once; make another one with forbear.scope(timeout=2.0)")
+            raise ConfigError(
+                "a scope is entered once; make another one with forbear.scope(timeout=2.0)"
+            )
         self.parent = current()
         if self.clock is None:
             self.clock = clock_of(self.parent)
@@ -157,14 +168,19 @@ class Scope(Node):
     @property
     def elapsed(self) -> float | None:
         """Seconds since it started, or None for a scope without a time limit."""
-        return None if self.started is None or self.clock is None else self.clock.now() - self.started
+        return (
+            None if self.started is None or self.clock is None else self.clock.now() - self.started
+        )
 
     def __enter__(self) -> Self:
         self.enter()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.leave()
 
@@ -173,7 +189,10 @@ class Scope(Node):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.leave_cut(error)
 
@@ -218,7 +237,11 @@ class Scope(Node):
         """Whether this scope cuts off what runs inside, and has a reason to by now."""
         if self._cut is None:
             return False
-        return self.reason is not None or (self.deadline is not None and self.clock is not None and self.clock.now() >= self.deadline)
+        return self.reason is not None or (
+            self.deadline is not None
+            and self.clock is not None
+            and self.clock.now() >= self.deadline
+        )
 
     def leave_trace(self, failure: BaseException | None, attempts: int) -> None:
         """Be told of the last failure inside, for the error of the cut."""
@@ -364,4 +387,3 @@ def cancel_all(reason: str = "cancelled") -> None:
     _all_cancelled_why = str(reason)
     all_cancelled_at = next_epoch()
     _clock.ring(lambda owner: True)  # noqa: ARG005
-

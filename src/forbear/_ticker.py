@@ -66,9 +66,22 @@ class Ticker:
         ConfigError: An argument can't work.
     """
 
-    __slots__ = ("_backoff", "_began", "_clock", "_failures", "_number", "_previous", "_reset_after", "_stopped", "_tick_at", "_waiter")
+    __slots__ = (
+        "_backoff",
+        "_began",
+        "_clock",
+        "_failures",
+        "_number",
+        "_previous",
+        "_reset_after",
+        "_stopped",
+        "_tick_at",
+        "_waiter",
+    )
 
-    def __init__(self, backoff: Backoff | float | timedelta, *, reset_after: float | timedelta | None = None) -> None:
+    def __init__(
+        self, backoff: Backoff | float | timedelta, *, reset_after: float | timedelta | None = None
+    ) -> None:
         self._backoff = as_backoff("backoff", backoff)
         self._reset_after = seconds("reset_after", reset_after, none=True)
         self._clock = _scope.clock_of(_scope.current())

@@ -136,7 +136,9 @@ class HeldOff(Refused):
         last_error: str | None = None,
     ) -> None:
         super().__init__(name, retry_after)
-        until = "until it is forgotten" if retry_after is None else f"for another {retry_after:.3g} s"
+        until = (
+            "until it is forgotten" if retry_after is None else f"for another {retry_after:.3g} s"
+        )
         times = "once" if failures == 1 else f"{failures} times in a row"
         because = f" (last error: {last_error})" if last_error else ""
         self.args = (f"operation {name!r} failed {times} and is held {until}{because}",)
@@ -176,6 +178,11 @@ class StoreError(ForbearError):
     def __init__(self, name: Name | None = None, message: str = "the store did not answer") -> None:
         super().__init__(message if name is None else f"operation {name!r}: {message}")
         self.name = name
+
+
+# Never caught by a policy, whatever its `on` says. What stands outside Exception (KeyboardInterrupt,
+# CancelledError and their like) is not even looked at.
+NEVER = (Cancelled, LeaseLost, ConfigError)
 
 
 class NestedRetryWarning(UserWarning):

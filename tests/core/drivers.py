@@ -107,12 +107,14 @@ class Way:
         run: Runs the operation under the policy, and returns or raises what comes out.
         form: `"decorator"`, `"call"`, `"block"` or `"generator"`.
         library: `None` for a plain call, else `"asyncio"` or `"trio"`.
+        body: What `run` runs, for tests that have a loop of their own.
     """
 
     id: str
     run: Callable[[Policy, Callable[[], object]], object]
     form: str
     library: str | None = None
+    body: Callable[[Policy, Callable[[], object]], Any] = lambda policy, step: None
 
     @property
     def is_async(self) -> bool:
@@ -202,18 +204,21 @@ async def _settled(form: Callable[..., Any], policy: Policy, step: Callable[[], 
 
 def _outcome(settled: tuple[object, BaseException | None]) -> object:
     result, error = settled
-    if error is not None:
+    if error is None:
+        return result
+    try:
         raise error
-    return result
+    finally:
+        del error, settled  # its traceback holds this frame
 
 
 _PLAIN = {"decorator": _decorated, "call": _called, "block": _block, "generator": _generator}
 _ASYNC = {"decorator": _adecorated, "call": _acalled, "block": _ablock, "generator": _agenerator}
 
 WAYS = (
-    *(Way(f"plain-{form}", run, form) for form, run in _PLAIN.items()),
-    *(Way(f"asyncio-{form}", _on_asyncio(run), form, "asyncio") for form, run in _ASYNC.items()),
-    *(Way(f"trio-{form}", _on_trio(run), form, "trio") for form, run in _ASYNC.items()),
+    *(Way(f"plain-{form}", run, form, None, run) for form, run in _PLAIN.items()),
+    *(Way(f"asyncio-{form}", _on_asyncio(run), form, "asyncio", run) for form, run in _ASYNC.items()),
+    *(Way(f"trio-{form}", _on_trio(run), form, "trio", run) for form, run in _ASYNC.items()),
 )
 ASYNC_WAYS = tuple(way for way in WAYS if way.is_async)
 

@@ -271,6 +271,23 @@ def test_a_mark_of_an_earlier_call_does_not_count() -> None:
         assert 1 == len(kept.__notes__)
 
 
+def test_a_mark_of_an_earlier_call_does_not_count_decorated() -> None:
+    """Also where one call after another stands at the same place, with frames at the same addresses."""
+    kept = Oops("kept")
+    calls = []
+
+    @layer("stop")
+    def operation() -> None:
+        calls.append(1)
+        raise kept
+
+    for expected in (3, 6, 9):
+        with pytest.raises(Oops) as caught:
+            operation()
+        assert expected == len(calls)
+        assert "attempts" == forbear.reason(caught.value)
+
+
 @pytest.mark.parametrize("form", ["decorator", "call", "block", "async"])
 def test_a_mark_from_before_the_call_does_not_count(form: str) -> None:
     """Also where it was another policy that gave up before, and in whatever way this one is used."""

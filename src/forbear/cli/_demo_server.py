@@ -120,7 +120,7 @@ class Server:
         try:
             for attempt in retry(on=PortTaken, attempts=50, backoff=0.1):
                 with attempt:
-                    self._launch(self.port or random.choice(PORTS))  # noqa: S311 (no secret)
+                    self._launch(self.port or random.choice(PORTS))
         except PortTaken as error:
             raise ServerError(f"valkey-server found no free port: {error}") from error
 

@@ -34,7 +34,9 @@ class Entry:
 
     __slots__ = ("cancelled", "fire", "is_wait", "number", "when")
 
-    def __init__(self, when: float, number: int, fire: Callable[[], object], *, is_wait: bool) -> None:
+    def __init__(
+        self, when: float, number: int, fire: Callable[[], object], *, is_wait: bool
+    ) -> None:
         self.when = when
         self.number = number
         self.fire = fire
@@ -43,7 +45,11 @@ class Entry:
 
     def __lt__(self, other: Entry) -> bool:
         # At one moment waits end before limits fire: "equal still waits".
-        return (self.when, not self.is_wait, self.number) < (other.when, not other.is_wait, other.number)
+        return (self.when, not self.is_wait, self.number) < (
+            other.when,
+            not other.is_wait,
+            other.number,
+        )
 
     def cancel(self) -> None:
         """Take it back; twice is fine."""
@@ -228,7 +234,10 @@ class virtual_time:  # noqa: N801 (used as a function is)
         return self._clock
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         if self._everywhere:
             _clock.everywhere = self._before

@@ -38,7 +38,7 @@ NO_NUMBERS: list[Any] = [
     1j,
     10**400,
     timedelta(seconds=-1),
-    object(),
+    ...,
     float,
 ]
 

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CONSTRAINTS = ROOT / "constraints.txt"
@@ -31,7 +32,7 @@ print(getattr(sys, "_base_executable", sys.executable))  # not a virtual environ
 """
 
 
-def project() -> dict[str, object]:
+def project() -> dict[str, Any]:
     """Return what pyproject.toml says of the package: its needs, not the settings of tools."""
     tables = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return {"build-system": tables["build-system"], "project": tables["project"]}
@@ -39,7 +40,7 @@ def project() -> dict[str, object]:
 
 def versions() -> list[str]:
     """Return the Python versions that the package promises, by its classifiers: `3.11` and so on."""
-    told = project()["project"]["classifiers"]  # type: ignore[index]
+    told = project()["project"]["classifiers"]
     last = [line.rpartition(" ")[2] for line in told if "Python :: 3." in line]
     return sorted(last, key=lambda version: int(version.partition(".")[2]))
 
@@ -74,12 +75,33 @@ def _patch(python: Path) -> list[int]:
     return [int(part) if part.isdecimal() else 0 for part in version.split(".")]
 
 
+def chosen(found: dict[str, str]) -> list[str]:
+    """Return the versions that a verb is for: those that PY names, else all that are found."""
+    asked = os.environ.get("PY", "").replace(",", " ").split()
+    missing = [version for version in asked if version not in found]
+    if missing:
+        here = ", ".join(found) or "none"
+        sys.exit(
+            f"PY={' '.join(asked)}: no Python {', '.join(missing)} found here to test on; found: {here}"
+        )
+    if not found:
+        sys.exit(f"no Python of {', '.join(versions())} found on the PATH or among pyenv's")
+    return asked or list(found)
+
+
 def python_of(folder: Path) -> str:
     """Return the interpreter of an environment."""
     return str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
 
 
-def make(folder: Path, base: str, extras: list[str], *, editable: bool = False) -> bool:
+def make(
+    folder: Path,
+    base: str,
+    extras: list[str],
+    *,
+    listed: Path | None = None,
+    editable: bool = False,
+) -> bool:
     """
     Make an environment with these extras, or complete it; true if there was something to do.
 
@@ -90,10 +112,12 @@ def make(folder: Path, base: str, extras: list[str], *, editable: bool = False) 
         folder: Where.
         base: The interpreter to make it from.
         extras: Extras of the package. What is there already stays.
+        listed: A file of further requirements.
         editable: Install the package too, as the source tree.
     """
     stamp = folder / "forbear-made.json"
-    key = _key(folder, base, editable=editable)
+    more = ["-r", str(listed)] if listed else []
+    key = _key(str(folder), base, editable, listed and listed.read_text(encoding="utf-8"))
     try:
         made = json.loads(stamp.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -105,33 +129,68 @@ def make(folder: Path, base: str, extras: list[str], *, editable: bool = False) 
         run([base, "-m", "venv", "--clear", str(folder)])
     wanted = sorted({*extras, *(there or [])})
     python = python_of(folder)
-    pip(python, "-c", str(CONSTRAINTS), *BUILD_TOOLS, *requirements(wanted))
+    pip(python, "-c", str(CONSTRAINTS), *BUILD_TOOLS, *requirements(wanted), *more)
     if editable and there is None:
         pip(python, "--no-deps", "--no-build-isolation", "-e", str(ROOT))
     stamp.write_text(json.dumps({"key": key, "extras": wanted}), encoding="utf-8")
     return True
 
 
-def _key(folder: Path, base: str, *, editable: bool) -> str:
-    needs = project(), CONSTRAINTS.read_text(encoding="utf-8"), str(folder), base, editable
+def _key(*more: object) -> str:
+    needs = project(), CONSTRAINTS.read_text(encoding="utf-8"), more
     return hashlib.sha256(json.dumps(needs, sort_keys=True).encode()).hexdigest()
 
 
 def requirements(extras: list[str]) -> list[str]:
     """Return what the extras ask for, without the package itself."""
-    told = project()["project"]["optional-dependencies"]  # type: ignore[index]
+    told = project()["project"]["optional-dependencies"]
     return sorted({requirement for extra in extras for requirement in told[extra]})
+
+
+def build_wheel() -> Path:
+    """Build the wheel, with the build tools of the development environment."""
+    folder = ROOT / ".venvs" / "wheel"
+    shutil.rmtree(folder, ignore_errors=True)
+    run([python_of(ROOT / ".venv"), "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)])
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def install(wheel: Path, folder: Path) -> bool:
+    """Put the wheel into an environment; true unless the very same was there."""
+    stamp = folder / "forbear-wheel"
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
+        return False
+    pip(python_of(folder), "--no-deps", "--force-reinstall", str(wheel))
+    stamp.write_text(digest, encoding="utf-8")
+    return True
 
 
 def pip(python: str, *arguments: str) -> None:
     """Install with an environment's own pip."""
-    run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input", *arguments])
+    run(
+        [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--disable-pip-version-check",
+            "--no-input",
+            *arguments,
+        ]
+    )
 
 
 def run(command: list[str]) -> None:
     """Run a command of which nobody wants to hear, unless it fails."""
     done = subprocess.run(  # noqa: PLW1510 (it is checked below, with all it said)
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        stdin=subprocess.DEVNULL,
     )
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stdout}\nended with code {done.returncode}")

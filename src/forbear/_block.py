@@ -198,7 +198,11 @@ class AsyncAttempts(Attempt):
         if state == OFFERED:
             raise self._not_entered()
         if state == FAILED:
-            error = await self._after()
+            try:
+                error = await self._after()
+            except BaseException:
+                self._end()  # a hook raised, or the wait was cancelled
+                raise
             if error is not None:
                 self._end()
                 try:

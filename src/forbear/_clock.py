@@ -17,7 +17,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
+    from typing import Any, Protocol
 
     class Waiter(Protocol):
         """One wait on a thread; `ring` ends it early, `wait` tells whether it was rung."""
@@ -166,10 +166,10 @@ def on_event_loop() -> bool:
     return trio is not None and in_trio(trio)
 
 
-def in_trio(trio: object) -> bool:
+def in_trio(trio: Any) -> bool:
     """Tell whether a trio task is running on this thread."""
     try:
-        trio.lowlevel.current_task()  # type: ignore[attr-defined]
+        trio.lowlevel.current_task()
     except (RuntimeError, AttributeError):  # AttributeError: trio is only half imported
         return False
     return True

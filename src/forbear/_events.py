@@ -95,7 +95,7 @@ class Event:
             return NotImplemented
         return all(getattr(self, field) == getattr(other, field) for field in _FIELDS)
 
-    __hash__ = None  # type: ignore[assignment]  # results are seldom hashable
+    __hash__ = None  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]  # results are seldom hashable
 
     def __repr__(self) -> str:
         shown = [f"{self.kind!r}, {self.policy!r}, {self.attempt}"]
@@ -187,10 +187,10 @@ def logger(level: int) -> logging.Logger | None:
             return None  # nobody can have given it a handler
         root = module.getLogger()
         log = module.getLogger("forbear")
-    node: logging.Logger | None = log
+    ear = node = log
     while node is not None:
         if node.handlers:
-            return log if log.isEnabledFor(level) else None
+            return ear if ear.isEnabledFor(level) else None
         node = node.parent if node.propagate else None
     return None
 

@@ -153,25 +153,21 @@ def explain(rules: Rules) -> Explanation:
     endless = rules.attempts is None and len(waits) > ROWS
     if endless:
         waits = waits[:ROWS]
-    complete = not endless and (
-        rules.attempts is None or len(waits) == rules.attempts - 1 or len(waits) < MOST
-    )
-    calls = None if endless else (rules.attempts if not complete else len(waits) + 1)
+    complete = not endless and (rules.attempts is None or rules.attempts <= MOST + 1)
+    limit = rules.total_timeout
     lows, typicals, highs = (
         [getattr(wait, what) for wait in waits] for what in ("low", "typical", "high")
     )
-    limit = rules.total_timeout
-    low, typical = _last_start(lows, limit), _last_start(typicals, limit)
-    high: float | None = (
-        _last_start(highs, limit) if limit is None else max(low, typical, _last_start(highs, limit))
-    )
+    high: float | None = sum(highs) if limit is None else min(sum(highs), limit)
+    calls = _starts(lows, limit) if complete else rules.attempts
     if not complete:
-        high = limit
-        low, typical = (low, typical) if limit is None else (min(low, limit), min(typical, limit))
-    rides = (min(low, typical), typical, high)
-    text = repr(rules)
+        high = limit  # the table is cut, so only the limit bounds it
+        steady = limit is not None and sum(lows) > limit
+        calls = _starts(lows, limit) if steady else rules.attempts
+    typical = _last_start(typicals, limit)
+    waiting = (min(_last_start(lows, limit), typical), typical, high)
     return Explanation(
-        text, calls, waits, complete=complete, waiting=rides, rides_out=rides, limit=limit
+        repr(rules), calls, waits, complete=complete, waiting=waiting, rides_out=waiting, limit=limit
     )
 
 
@@ -193,6 +189,12 @@ def _waits(rules: Rules) -> tuple[Wait, ...]:
         )
         waits.append(Wait(number, low, typical, high))
     return tuple(waits)
+
+
+def _starts(waits: list[float], limit: float | None) -> int:
+    """Return how many attempts begin at most: the first, and one after each wait that ends within the limit."""
+    within = (limit is None or total <= limit for total in itertools.accumulate(waits))
+    return 1 + sum(within)
 
 
 def _last_start(waits: list[float], limit: float | None) -> float:

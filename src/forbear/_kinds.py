@@ -54,6 +54,8 @@ def _function_in(fn: object) -> object:
 
 def _is_marked(fn: object) -> bool:
     """Tell whether a plain function was marked as a coroutine function (`inspect.markcoroutinefunction`)."""
+    mark = getattr(fn, "_is_coroutine_marker", None)
     inspect = sys.modules.get("inspect")
-    mark = getattr(inspect, "_is_coroutine_mark", None)
-    return mark is not None and getattr(fn, "_is_coroutine_mark", None) is mark
+    # The sentinel is called one thing in 3.12 and another in 3.13.
+    names = ("_is_coroutine_mark", "_is_coroutine_marker")
+    return mark is not None and any(mark is getattr(inspect, name, None) for name in names)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from ._clock import Clock
     from ._loops import Armed, Cut, Sweeper
     from ._rules import Rules
 
@@ -56,14 +55,14 @@ class AttemptCut:
     below: Armed | None
 
     def __init__(self, rules: Rules) -> None:
-        self._seconds = rules.attempt_timeout
+        self._seconds: float = rules.attempt_timeout or 0.0
         self._error: BaseException | None = None
         self._cut: Cut | None = None
         self._open = True
 
     def __enter__(self) -> Self:
         clock = self._clock = clock_of(current())
-        self._when = clock.now() + self._seconds  # type: ignore[operator]  # else nobody makes one
+        self._when = clock.now() + self._seconds
         sweeper = self._sweeper = sweeper_here()
         if sweeper is None:
             self._cut = _loops.TrioCut()
@@ -128,9 +127,7 @@ class CallCut(Node):
         "started",
     )
 
-    clock: Clock
-    deadline: float
-    started: float
+    deadline: float  # pyright: ignore[reportIncompatibleVariableOverride]  # it always has one
     _sweeper: Sweeper
     _task: asyncio.Task[object]
     _cancelling: int
@@ -189,9 +186,8 @@ class CallCut(Node):
         """Seconds since the call began."""
         return self.clock.now() - self.started
 
-    @property
-    def cut_off(self) -> bool:  # type: ignore[override]
-        """Whether the time is over by now."""
+    def is_cutting(self) -> bool:
+        """Tell whether the time is over by now."""
         return self._cut is not None and self.clock.now() >= self.deadline
 
     def leave_trace(self, failure: BaseException | None, attempts: int) -> None:
@@ -253,9 +249,8 @@ def sign_cut_off(
     event = _events.Event(
         "giveup", name, number, elapsed=limit.elapsed, error=error, reason="timeout"
     )
-    _notes.mark(
-        error, "timeout", name, f"forbear: {name} was ended in attempt {number} ({because})"
-    )
+    note = f"forbear: {name} was ended in attempt {number} ({because})"
+    _notes.mark(error, "timeout", name, note, own=not isinstance(fn, str))
     log = _events.logger(_events.ERROR)
     if log is not None:
         _events.log_giveup(log, event, because, _notes.described(error, rules.describe))

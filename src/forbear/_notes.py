@@ -149,11 +149,15 @@ def described(error: BaseException, how: Callable[[BaseException], object]) -> s
     return describe(error)
 
 
-def mark(error: BaseException, why: str, policy: str, note: str) -> None:
+def mark(error: BaseException, why: str, policy: str, note: str, *, own: bool) -> None:
     """
     Leave one note and one mark on an error; an older one of ours is replaced.
 
     An object that takes neither is left alone.
+
+    Args:
+        own: Whether the innermost of our frames belongs to the very call that gives up. It is left out: only
+            calls around it can ask for it, and the number of a frame that has ended is soon another's.
     """
     old = _mark_of(error)
     made: Mark = (
@@ -163,7 +167,7 @@ def mark(error: BaseException, why: str, policy: str, note: str) -> None:
         policy,
         note,
         _thread.get_ident(),
-        tuple(_frames()),
+        tuple(_frames())[own:],
     )
     try:
         notes = getattr(error, "__notes__", None)
@@ -199,6 +203,23 @@ def _frames() -> Iterator[int]:
         frame = frame.f_back
 
 
+def own_frame() -> int:
+    """Return the number of the innermost frame that calls a user's function, from within its own call."""
+    return next(_frames(), 0)
+
+
+def all_frames() -> dict[int, FrameType]:
+    """Return the frames that call a user's function just now, in all threads; kept, so that no number is used anew."""
+    found: dict[int, FrameType] = {}
+    for top in sys._current_frames().values():
+        frame: FrameType | None = top
+        while frame is not None:
+            if frame.f_code.co_filename in callers:
+                found[id(frame)] = frame
+            frame = frame.f_back
+    return found
+
+
 def _made_inside(found: Mark, since: int | None) -> bool:
     """
     Tell whether a mark was made during the call that asks.
@@ -211,7 +232,7 @@ def _made_inside(found: Mark, since: int | None) -> bool:
         return True
     if since is not None:
         return found[1] > since
-    return found[5] != _thread.get_ident() or next(_frames(), 0) in found[6]
+    return found[5] != _thread.get_ident() or own_frame() in found[6]
 
 
 def may_have_mark(error: BaseException) -> bool:

@@ -246,7 +246,7 @@ class Rules:
     def _on(self, error: Exception) -> bool:
         if self._on_types is not None:
             return isinstance(error, self._on_types)
-        return bool(self.on(error))  # type: ignore[operator]
+        return bool(self._asks_on(error))
 
     def gives_up(self, error: Exception) -> bool:
         """Tell whether `giveup` wins over a failure that counts as matched."""
@@ -254,7 +254,7 @@ class Rules:
             return False
         if self._giveup_types is not None:
             return isinstance(error, self._giveup_types)
-        return bool(self.giveup(error))  # type: ignore[operator]
+        return bool(self._asks_giveup(error))
 
     def _matches_group(self, group: BaseExceptionGroup[BaseException]) -> bool:
         assert isinstance(group, Exception)  # noqa: S101 (others are not even caught)

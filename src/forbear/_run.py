@@ -78,6 +78,8 @@ class Run:
         # When the call began, counted in ends of trying; a wrapper doesn't know, and this is its first failure.
         self._since = began
         self.began = EPOCH.count if began is None else began
+        if began is None and _scope.began_before_cancel_all():
+            self.began = -1
         self._seen = began or 0  # up to which count marks have been looked for
         self.scope: Node | None = _scope.current()
         self.clock: Clock = _scope.clock_of(self.scope)
@@ -110,7 +112,7 @@ class Run:
 
     def _heed(self, scope: Node) -> None:
         """Take over what the scopes around say of this call: its own time limit, and a test's limits."""
-        if self.rules.total_timeout is not None and scope.started is not None:
+        if self.rules.total_timeout is not None and scope.deadline is not None:
             self.started = scope.started
         node: Node | None = scope
         while node is not None:
@@ -225,7 +227,7 @@ class Run:
         if again is error and again is not None:
             self._carried = again.__cause__
         self._again = again
-        if EPOCH.count != self._seen and _notes.may_have_mark(error):
+        if _notes.may_have_mark(error):
             self._mark = _notes.mark_inside(error, self._since)
             if self._mark is not None and self._mark[0] == "permanent":
                 self._over("permanent", f"{self._mark[3]} inside says that no further try can help")
@@ -311,7 +313,7 @@ class Run:
         """Leave the last failure on the cancelled scopes around, for the error that they will raise."""
         node = self.scope
         while node is not None:
-            if node.open and node.cut_off:
+            if node.open and node.is_cutting():
                 node.leave_trace(self.error, self.number)
             node = node.parent
 
@@ -363,7 +365,7 @@ class Run:
         """Leave the note and the mark on the error that comes out."""
         error = self.error if self.instead is None else self.instead
         if error is not None:
-            _notes.mark(error, self.reason or "attempts", self.name, self.note())
+            _notes.mark(error, self.reason or "attempts", self.name, self.note(), own=not isinstance(self._fn, str))
 
     def note(self) -> str:
         """Return the note: how many attempts, how long, why it stopped, the last failures."""

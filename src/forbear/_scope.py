@@ -12,13 +12,13 @@ import contextvars
 
 from . import _clock, _loops
 from ._duration import seconds
-from ._notes import next_epoch
+from ._notes import all_frames, next_epoch, own_frame
 from .errors import Cancelled, ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import timedelta
-    from types import TracebackType
+    from types import FrameType, TracebackType
     from typing import Self
 
     from ._clock import Clock
@@ -43,6 +43,8 @@ AMBIENT: contextvars.ContextVar[Node | None] = contextvars.ContextVar("forbear",
 # The last cancel_all: how many ends of trying had been counted by then, and its reason. It ends the waits of
 # calls that had begun before; what begins later is free.
 all_cancelled_at = -1
+# The frames of the calls that were running then: a decorated sync function notes no beginning.
+_all_cancelled_frames: dict[int, FrameType] = {}
 _all_cancelled_why = ""
 
 
@@ -56,14 +58,20 @@ class Node:
 
     __slots__ = ()
 
+    if TYPE_CHECKING:
+        # Those that keep time set these; who walks the chain asks for the deadline first.
+        clock: Clock
+        started: float
+
     parent: Node | None = None
-    clock: Clock | None = None
     limit: int | None = None  # of attempts, set by tests
     deadline: float | None = None
-    started: float | None = None
     open: bool = False
-    cut_off: bool = False  # whether it cuts off what runs inside, and has a reason to by now
     reason: str | None = None  # for which it was cancelled
+
+    def is_cutting(self) -> bool:
+        """Tell whether it cuts off what runs inside, and has a reason to by now."""
+        return False
 
     def leave_trace(self, failure: BaseException | None, attempts: int) -> None:
         """Be told of the last failure inside, for the error of the cut."""
@@ -74,10 +82,8 @@ class Limit(Node):
 
     __slots__ = ("_token", "clock", "deadline", "open", "parent", "started")
 
-    clock: Clock
-    started: float
-    deadline: float
-    _token: contextvars.Token[Node | None]
+    if TYPE_CHECKING:
+        _token: contextvars.Token[Node | None]
 
 
 def open_limit(timeout: float) -> Limit:
@@ -112,6 +118,7 @@ class Scope(Node):
 
     failure: BaseException | None = None  # the last one inside, for the error of the cut
     attempts = 0  # how many had failed by then
+    own_clock: Clock | None = None  # that a test has put here
     _entered = False
     _token: contextvars.Token[Node | None] | None = None
     _cut: Cut | None = None
@@ -133,8 +140,10 @@ class Scope(Node):
                 "a scope is entered once; make another one with forbear.scope(timeout=2.0)"
             )
         self.parent = current()
-        if self.clock is None:
+        if self.own_clock is None:
             self.clock = clock_of(self.parent)
+        else:
+            self.clock = self.own_clock
         if self.timeout is not None:
             self.started = self.clock.now()
             self.deadline = self.started + self.timeout
@@ -168,9 +177,7 @@ class Scope(Node):
     @property
     def elapsed(self) -> float | None:
         """Seconds since it started, or None for a scope without a time limit."""
-        return (
-            None if self.started is None or self.clock is None else self.clock.now() - self.started
-        )
+        return None if self.deadline is None else self.clock.now() - self.started
 
     def __enter__(self) -> Self:
         self.enter()
@@ -210,7 +217,7 @@ class Scope(Node):
         self._fire_at_deadline(cut)
 
     def _fire_at_deadline(self, cut: Cut) -> None:
-        if self.deadline is not None and self.clock is not None:
+        if self.deadline is not None:
             cut.at(self.deadline, self.clock)
         if self.reason is not None:
             cut.fire()
@@ -232,16 +239,12 @@ class Scope(Node):
             raise Cancelled(self.reason) from self.failure
         raise TimeoutError(f"the time limit of {self.timeout:g} s is over") from self.failure
 
-    @property
-    def cut_off(self) -> bool:  # type: ignore[override]
-        """Whether this scope cuts off what runs inside, and has a reason to by now."""
+    def is_cutting(self) -> bool:
+        """Tell whether it cuts off what runs inside, and has a reason to by now."""
         if self._cut is None:
             return False
-        return self.reason is not None or (
-            self.deadline is not None
-            and self.clock is not None
-            and self.clock.now() >= self.deadline
-        )
+        over = self.deadline is not None and self.clock.now() >= self.deadline
+        return over or self.reason is not None
 
     def leave_trace(self, failure: BaseException | None, attempts: int) -> None:
         """Be told of the last failure inside, for the error of the cut."""
@@ -328,9 +331,7 @@ def current() -> Node | None:
 
 def clock_of(node: Node | None) -> Clock:
     """Return the clock that waits inside this scope keep to."""
-    if node is not None and node.clock is not None:
-        return node.clock
-    return _clock.everywhere or _clock.SYSTEM
+    return _clock.everywhere or _clock.SYSTEM if node is None else node.clock
 
 
 def time_left(node: Node | None) -> float | None:
@@ -338,7 +339,6 @@ def time_left(node: Node | None) -> float | None:
     least: float | None = None
     while node is not None:
         if node.deadline is not None and node.open:
-            assert node.clock is not None  # noqa: S101 (set by enter)
             left = node.deadline - node.clock.now()
             if least is None or left < least:
                 least = left
@@ -373,6 +373,11 @@ def cancelled(node: Node | None, began: int) -> str | None:
     return _all_cancelled_why if began < all_cancelled_at else None
 
 
+def began_before_cancel_all() -> bool:
+    """Tell whether the call that asks, a decorated sync function, was running when all waits were cancelled."""
+    return bool(_all_cancelled_frames) and _all_cancelled_frames.pop(own_frame(), None) is not None
+
+
 def cancel_all(reason: str = "cancelled") -> None:
     """
     End every wait of this process, in every thread and task, with Cancelled; for shutdown handlers.
@@ -383,7 +388,8 @@ def cancel_all(reason: str = "cancelled") -> None:
     Args:
         reason: What `Cancelled.reason` will say.
     """
-    global all_cancelled_at, _all_cancelled_why  # noqa: PLW0603 (one process, one answer)
+    global all_cancelled_at, _all_cancelled_why, _all_cancelled_frames  # noqa: PLW0603 (one process, one answer)
     _all_cancelled_why = str(reason)
+    _all_cancelled_frames = all_frames()
     all_cancelled_at = next_epoch()
     _clock.ring(lambda owner: True)  # noqa: ARG005

@@ -132,8 +132,10 @@ def _named(
     own = tuple(sys.intern(f"forbear.{name}") for name in shape.co_varnames[total:])
     consts = shape.co_consts
     if keywords:
-        plain = tuple(f"k{n}" for n in range(len(keywords)))
-        consts = tuple(keywords if const == plain else const for const in consts)
+        # How a call stores the names of keywords: one by one, or as a tuple.
+        named: dict[object, object] = {f"k{n}": name for n, name in enumerate(keywords)}
+        named[tuple(named)] = keywords
+        consts = tuple(named.get(const, const) for const in consts)
     return shape.replace(
         co_varnames=_names(code, 0, total) + own,
         co_consts=consts,

@@ -64,6 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception:
+        if word != "run":
+            raise
+        # A defect of ours; exit code 1 would pass for one of the command's.
+        sys.excepthook(*sys.exc_info())
+        return RUN_FAILED
     return code
 
 

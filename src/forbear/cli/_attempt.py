@@ -67,6 +67,8 @@ def start(command: list[str]) -> int:
         CommandFailed: It is not found (127), or is there and can't be run (126).
     """
     try:
+        if not command[0]:
+            raise FileNotFoundError(errno.ENOENT, "")  # as the system says; Python has a ValueError
         try:
             return _spawn(command)
         except OSError as error:

@@ -93,7 +93,7 @@ def _columns(waits: list[Wait], width: int) -> list[list[str]]:
     """Return the columns, head first: what is the same twice, or has no room, is left out."""
     total = itertools.accumulate(wait.high for wait in waits)
     spread = any(wait.low != wait.high for wait in waits)
-    columns = [["failure", *(str(wait.number) for wait in waits)]]
+    columns = [["after", *(str(wait.number) for wait in waits)]]
     columns.append(["waits", *(_seconds(wait.low) for wait in waits)])
     if spread:
         columns.append(["to", *(_seconds(wait.high) for wait in waits)])

@@ -56,7 +56,7 @@ class Signals:
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
         self._wakeup = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        self._handle(signal.SIGCHLD, lambda *_: None)  # for the wake-up alone
+        self._handle(signal.SIGCHLD, _wake)
         for number in (*ENDING, *PASSING):
             self._handle(number, self._note)
         self._handle(signal.SIGTSTP, self._stop)
@@ -147,6 +147,10 @@ class Signals:
             while len(os.read(self._reader, 512)) == 512:
                 pass
         return [file for file in ready if file != self._reader]
+
+
+def _wake(*_: object) -> None:
+    """Do nothing: a signal with a handler wakes whoever pauses."""
 
 
 def name_of(number: int) -> str:

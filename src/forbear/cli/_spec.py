@@ -24,6 +24,8 @@ from forbear.errors import ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from forbear._protocols import Backoff
 
 __all__ = ["KINDS", "Spec", "attempts_of", "limit_of", "seconds_of"]
@@ -212,7 +214,8 @@ class Spec:
     def _delays(self) -> Backoff:
         texts = self.given["delays"].split(",")
         waits = [seconds_of(f"delays[{i}]", text.strip()) for i, text in enumerate(texts)]
-        return backoff.Delays(*waits, then=self.given.get("then", "stop"))  # type: ignore[arg-type]
+        ending: Any = self.given.get("then", "stop")  # which words there are is said by Delays
+        return backoff.Delays(*waits, then=ending)
 
 
 def _value(name: str, text: str) -> object:

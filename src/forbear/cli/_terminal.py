@@ -20,9 +20,9 @@ from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from types import TracebackType
-    from typing import Self
+    from typing import Any, Self
 
 __all__ = ["Terminal"]
 
@@ -33,7 +33,7 @@ class Terminal:
     def __init__(self) -> None:
         self.lent = 0  # to which group
         self._file = -1
-        self._state: list[object] | None = None  # of the terminal when it was lent
+        self._state: list[Any] | None = None  # of the terminal when it was lent
         self._lookout = 0  # the process
         self._lookout_pipe = -1
 
@@ -98,7 +98,7 @@ class Terminal:
                 import termios  # noqa: PLC0415 (rare)
 
                 with _may_write(), suppress(termios.error):
-                    termios.tcsetattr(self._file, termios.TCSADRAIN, self._state)  # type: ignore[arg-type]
+                    termios.tcsetattr(self._file, termios.TCSADRAIN, self._state)
 
     def settle(self, *, mend: bool) -> int | None:
         """
@@ -111,7 +111,7 @@ class Terminal:
         asked = self._relieve_lookout()
         return asked if asked in {signal.SIGINT, signal.SIGQUIT} else None
 
-    def _read_state(self) -> list[object] | None:
+    def _read_state(self) -> list[Any] | None:
         import termios  # noqa: PLC0415 (rare)
 
         with suppress(termios.error):
@@ -150,7 +150,7 @@ class Terminal:
 
 
 @contextmanager
-def _may_write() -> Iterator[None]:
+def _may_write() -> Generator[None]:
     """Change the terminal also from the background, where a process would be stopped for it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
     try:

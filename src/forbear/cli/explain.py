@@ -16,8 +16,6 @@ text or JSON. The keys of the JSON are a promise: more may come, these stay.
 
 from __future__ import annotations
 
-import math
-
 from forbear import presets, retry
 
 from ._say import Parser
@@ -69,7 +67,9 @@ def explain(argv: list[str]) -> int:
     if options.json:
         import json  # noqa: PLC0415 (where it is asked for)
 
-        print(json.dumps(_finite(as_dict(policy, told)), indent=2))
+        text = json.dumps(as_dict(policy, told))
+        # A sum may be beyond all floats, and JSON has no infinity.
+        print(json.dumps(json.loads(text, parse_constant=lambda _: None), indent=2))
     else:
         from ._picture import Screen, lines  # noqa: PLC0415
 
@@ -131,12 +131,3 @@ def as_dict(policy: Policy, told: Explanation) -> dict[str, Any]:
     own = {"backoff": repr(policy.backoff), "attempts": policy.attempts}
     keys = ("total_timeout", "calls", "waiting", "rides_out", "complete", "waits")
     return {**own, **{key: plain[key] for key in keys}}
-
-
-def _finite(value: Any) -> Any:
-    """Replace sums that are beyond all floats by null, because JSON has no infinity."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -16,9 +16,9 @@ reads the options, writes a line a retry, and turns the outcome into an exit cod
 from __future__ import annotations
 
 import argparse
-import os
+import signal
 
-from forbear import Cancelled, retry, scope
+from forbear import Cancelled, reason, remaining, retry, scope
 from forbear.errors import ConfigError
 
 from ._attempt import BY_SIGNAL, CANT_RUN, NOT_FOUND, CommandFailed, Watch, start
@@ -30,8 +30,7 @@ from ._terminal import Terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from forbear import Policy
-
+    from forbear import Event, Policy, Scope
 
 __all__ = ["run"]
 
@@ -117,8 +116,8 @@ def _codes(text: str | None) -> frozenset[int] | None:
     codes = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]
     if not all(1 <= code <= 255 for code in codes):
         raise ConfigError(
-            f"--on-exit must name exit codes from 1 to 255, with commas between them, not {text!r:.80}; "
-            "for example --on-exit 1,75"
+            "--on-exit must name exit codes from 1 to 255, with commas between them, "
+            f"not {text!r:.80}; for example --on-exit 1,75"
         )
     return frozenset(codes)
 
@@ -142,7 +141,7 @@ class Command:
             backoff=Spec.read(options.backoff).backoff(),
             hint=None,
             name=self._command[0].rpartition("/")[2] or "forbear run",
-            describe=str,
+            describe=_text,
             on_retry=self._tell_retry,
         )
 
@@ -197,7 +196,10 @@ class Command:
         of_all = "" if self._policy.attempts is None else f" of {self._policy.attempts}"
         say(f"attempt {event.attempt}{of_all}: {event.error}; next in {event.delay or 0.0:.3g} s")
         if self._input.is_pipe and event.attempt == 1:
-            say("standard input is a pipe: the next attempt gets what is left of it; --stdin spool keeps it for each")
+            say(
+                "standard input is a pipe: the next attempt gets what is left of it; "
+                "--stdin spool keeps it for each"
+            )
 
     def _tell_end(self, failure: CommandFailed | None, first: int | None) -> None:
         if self._quiet and (failure is None or failure.started):
@@ -213,6 +215,10 @@ class Command:
             say(f"gave up after {times}: {failure}{REASONS.get(why, '')}")
         elif self._tries > 1 or not failure.started:
             say(f"{failure}; this is not tried again")
+
+
+def _text(error: BaseException) -> str:
+    return str(error)
 
 
 def _code(failure: CommandFailed | None, first: int | None) -> int:

@@ -224,7 +224,7 @@ class virtual_time:  # noqa: N801 (used as a function is)
         self._clock = VirtualClock(as_seconds("start", start), auto=auto)
         self._everywhere = everywhere
         self._scope = Scope()
-        self._scope.clock = self._clock
+        self._scope.own_clock = self._clock
         self._before: _clock.Clock | None = None
 
     def __enter__(self) -> VirtualClock:

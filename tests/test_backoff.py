@@ -74,7 +74,6 @@ def test_the_examples_in_the_docstrings_are_true(name: str) -> None:
         (Delays(0.1, 1, then="repeat"), [0.1, 1, 1, 1]),
         (Delays(0), [0, None]),
     ],
-    ids=repr,
 )
 def test_the_first_delays_are_those_of_the_formula(
     backoff: forbear.Backoff, expected: list[float | None]
@@ -139,7 +138,6 @@ def test_zero_means_zero() -> None:
         (Polynomial(1, 100, cap=3, jitter="none"), 3.0),
         (Polynomial(1e-300, 100, cap=3, jitter="none"), 3.0),
     ],
-    ids=repr,
 )
 def test_a_million_failures_overflow_nothing(backoff: forbear.Backoff, expected: float) -> None:
     """Where the formula leaves the floats, a delay is held at the cap, or at the largest float."""

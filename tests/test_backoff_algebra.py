@@ -100,7 +100,6 @@ def test_nothing_before_then_is_the_second_alone() -> None:
 @pytest.mark.parametrize(
     "endless",
     [*ENDLESS, Stop().then(Constant(1)), max_of(Constant(1), 2), max_of(Office())],
-    ids=repr,
 )
 def test_nothing_can_come_after_what_has_no_end(endless: Constant) -> None:
     """`then` after an endless backoff is a mistake, and the message shows how to end it."""
@@ -125,7 +124,7 @@ def test_a_users_own_backoff_may_say_where_it_stops() -> None:
     assert Constant(1).take(1).then(Office()).length is None
 
 
-@pytest.mark.parametrize("backoff", ENDLESS, ids=repr)
+@pytest.mark.parametrize("backoff", ENDLESS)
 def test_an_endless_backoff_has_no_length(backoff: Constant) -> None:
     """None means without end; `take` gives a length."""
     assert backoff.length is None
@@ -202,7 +201,6 @@ class Grumpy:
         ([1, 2], "not [1, 2]; for example backoff=Exponential()"),
         (Grumpy(), "for example backoff=Exponential()"),
     ],
-    ids=repr,
 )
 def test_what_is_no_backoff_is_refused(bad: object, told: str) -> None:
     """The message names the parameter and the value, and shows one that works."""
@@ -213,7 +211,7 @@ def test_what_is_no_backoff_is_refused(bad: object, told: str) -> None:
     assert told in message
 
 
-@pytest.mark.parametrize("bad", [-1, 2.0, True, None, "3"], ids=repr)
+@pytest.mark.parametrize("bad", [-1, 2.0, True, None, "3"])
 def test_take_wants_a_count(bad: int) -> None:
     """n is a whole number, at least 0."""
     with pytest.raises(ConfigError, match=r"^n must be .*for example take\(3\)$"):

@@ -216,7 +216,6 @@ def test_backoffs_compare_by_value_within_their_type() -> None:
             ),
         ),
     ],
-    ids=repr,
 )
 def test_a_repr_is_the_call_that_makes_it(backoff: forbear.Backoff, expected: str) -> None:
     """All fields are shown, in the order of the constructor, combinators as they are written."""

@@ -123,7 +123,7 @@ def test_nothing_is_truncated_to_nanoseconds() -> None:
     assert pytest.approx([1e-9, 1.5e-9, 2.25e-9]) == one
 
 
-@pytest.mark.parametrize("case", CENKALTI["randomize"], ids=repr)
+@pytest.mark.parametrize("case", CENKALTI["randomize"])
 def test_cenkalti_randomization_is_the_jitter_of_a_number(case: Case) -> None:
     """
     A delay is base * uniform(1 - r, 1 + r), within the nanosecond that Go widens its range by.
@@ -180,7 +180,7 @@ def wait_backoff(case: Case) -> Exponential:
     return Exponential(base, factor, cap=cap / 1e3 if cap else None, jitter="none")
 
 
-@pytest.mark.parametrize("case", KUBERNETES["wait_step"], ids=repr)
+@pytest.mark.parametrize("case", KUBERNETES["wait_step"])
 def test_kubernetes_wait_step_is_exponential_while_it_has_steps(case: Case) -> None:
     """Each step multiplies the duration up to the cap; then apimachinery stands still."""
     while_steps = max(case["steps"], 0) + 1
@@ -189,7 +189,7 @@ def test_kubernetes_wait_step_is_exponential_while_it_has_steps(case: Case) -> N
     assert near(expected) == actual
 
 
-@pytest.mark.parametrize("case", KUBERNETES["wait_step_upstream_extra"], ids=repr)
+@pytest.mark.parametrize("case", KUBERNETES["wait_step_upstream_extra"])
 def test_kubernetes_wait_step_without_steps_is_constant(case: Case) -> None:
     """No backoff at all gives 0 for ever, one without steps its duration."""
     backoff = Constant(case.get("duration_ms", 0) / 1e3)
@@ -197,7 +197,7 @@ def test_kubernetes_wait_step_without_steps_is_constant(case: Case) -> None:
     assert expected == list(islice(backoff.delays(), len(expected)))
 
 
-@pytest.mark.parametrize("case", KUBERNETES["wait_exponential_backoff"], ids=repr)
+@pytest.mark.parametrize("case", KUBERNETES["wait_exponential_backoff"])
 def test_kubernetes_wait_sleeps_are_those_of_take(case: Case) -> None:
     """
     `steps` attempts sleep `steps - 1` times: `take(steps - 1)`, cut where the condition ends it.
@@ -215,7 +215,7 @@ def test_kubernetes_wait_sleeps_are_those_of_take(case: Case) -> None:
         assert {case["cap_ms"] / 1e3} == set(waits[len(expected) :])
 
 
-@pytest.mark.parametrize("case", KUBERNETES["wait_step_jitter_bounds"], ids=repr)
+@pytest.mark.parametrize("case", KUBERNETES["wait_step_jitter_bounds"])
 def test_kubernetes_upward_jitter_has_no_counterpart_but_its_absence_has(case: Case) -> None:
     """
     A jitter of 0 or less is none. Deviation: d * U(1, 1 + j) has no name here; a share goes both
@@ -240,7 +240,7 @@ def test_kubernetes_backoff_manager_is_exponential_and_a_new_run() -> None:
     assert after_idle == next(backoff.delays(random=no_random))
 
 
-@pytest.mark.parametrize("case", KUBERNETES["delay_with_reset"], ids=repr)
+@pytest.mark.parametrize("case", KUBERNETES["delay_with_reset"])
 def test_kubernetes_delay_with_reset_is_exponential(case: Case) -> None:
     """With a reset time the delays grow to the cap; without one each is the first of a new run."""
     backoff = Exponential(case["duration"], case["factor"], cap=case["cap"], jitter="none")
@@ -379,7 +379,7 @@ def test_redis_py_decorrelated_asks_for_the_same_range_inside_the_cap(case: Case
         assert near((low + high) / 2) == middle
 
 
-@pytest.mark.parametrize("case", REDIS_PY["overflow"], ids=repr)
+@pytest.mark.parametrize("case", REDIS_PY["overflow"])
 def test_redis_py_overflow_does_not_happen_here(case: Case) -> None:
     """
     From 1024 failures on redis-py raises OverflowError; here every count gives a delay under the

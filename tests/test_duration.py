@@ -56,7 +56,6 @@ def refusal(check: Any, *args: Any, **named: Any) -> str:
         (timedelta(0), 0.0),
         (sys.float_info.max, sys.float_info.max),
     ],
-    ids=repr,
 )
 def test_every_real_number_and_timedelta_becomes_plain_float_seconds(
     given: object, expected: float

@@ -70,7 +70,7 @@ def test_cenkalti_has_the_default_constants() -> None:
     assert constants["default_randomization_factor"] == preset.jitter
 
 
-@pytest.mark.parametrize("case", CENKALTI["default_randomized_bounds"], ids=repr)
+@pytest.mark.parametrize("case", CENKALTI["default_randomized_bounds"])
 def test_cenkaltis_delays_lie_within_the_bounds_of_its_default_settings(
     case: dict[str, int],
 ) -> None:

@@ -72,7 +72,16 @@ _AT_ONCE = Constant(0)
 class Rules:
     """The parameters of a policy, checked; what they mean is told by `Policy`."""
 
-    __slots__ = (*FIELDS, "__weakref__", "_giveup_types", "_on_types", "_plain_backoff", "at_once")
+    __slots__ = (
+        *FIELDS,
+        "__weakref__",
+        "_asks_giveup",
+        "_asks_on",
+        "_giveup_types",
+        "_on_types",
+        "_plain_backoff",
+        "at_once",
+    )
 
     def __init__(
         self,
@@ -100,7 +109,9 @@ class Rules:
         give = object.__setattr__
         give(self, "on", on)
         give(self, "_on_types", _checks.match("on", on))
+        give(self, "_asks_on", on)
         give(self, "giveup", giveup)
+        give(self, "_asks_giveup", giveup)
         give(self, "_giveup_types", None if giveup is None else _checks.match("giveup", giveup))
         give(
             self,
@@ -161,6 +172,9 @@ class Rules:
         on_retry: Hook | None
         on_giveup: Hook | None
         on_success: Hook | None
+        # `on` and `giveup` again, as the predicates they are where types are None.
+        _asks_on: Callable[[Exception], object]
+        _asks_giveup: Callable[[Exception], object]
         _on_types: tuple[type[Exception], ...] | None
         _giveup_types: tuple[type[Exception], ...] | None
         _plain_backoff: Backoff | None

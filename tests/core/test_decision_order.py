@@ -420,7 +420,6 @@ class Hinting(Oops):
         (object(), 1.0),
         ([], 1.0),
     ],
-    ids=repr,
 )
 def test_what_is_a_hint(hint: object, wait: float) -> None:
     """A finite number or a timedelta, negative as 0; anything else is no hint, and the backoff's delay stands."""
@@ -432,7 +431,6 @@ def test_what_is_a_hint(hint: object, wait: float) -> None:
 @pytest.mark.parametrize(
     ("hint", "most", "reason"),
     [(300.0, 300.0, None), (300.001, 300.0, "hint"), (10**400, 300.0, "hint"), (10.0**9, None, None), (1, 0, "hint")],
-    ids=repr,
 )
 def test_max_hint(hint: float, most: float | None, reason: str | None) -> None:
     """A hint longer than `max_hint` ends the trying; equal doesn't, and None is no limit."""

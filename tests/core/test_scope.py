@@ -578,7 +578,7 @@ def test_a_scope_left_in_another_context_binds_nobody() -> None:
 # -- other people's cancellation
 
 
-@pytest.mark.parametrize("limits", [{}, {"total_timeout": 50.0}, {"attempt_timeout": 50.0}], ids=str)
+@pytest.mark.parametrize("limits", [{}, {"total_timeout": 50.0}, {"attempt_timeout": 50.0}])
 @pytest.mark.parametrize("during", ["attempt", "wait", "hook"])
 def test_external_cancellation_is_never_swallowed(during: str, limits: dict[str, float]) -> None:
     """`task.cancel()` comes out as CancelledError, whatever `on` says, and the task counts as cancelled."""
@@ -639,7 +639,7 @@ def test_external_cancellation_of_a_block(during: str) -> None:
     assert asyncio.run(main()).cancelled()
 
 
-@pytest.mark.parametrize("limits", [{}, {"total_timeout": 50.0}, {"attempt_timeout": 50.0}], ids=str)
+@pytest.mark.parametrize("limits", [{}, {"total_timeout": 50.0}, {"attempt_timeout": 50.0}])
 @pytest.mark.parametrize("during", ["attempt", "wait"])
 def test_a_trio_cancel_scope_around(during: str, limits: dict[str, float]) -> None:
     """trio's own cancellation passes through to the scope that asked for it."""

@@ -89,7 +89,7 @@ def plain_text(file: str, name: str) -> str:
     return text
 
 
-@pytest.mark.parametrize(("file", "first", "second"), PAIRS, ids=lambda name: str(name))
+@pytest.mark.parametrize(("file", "first", "second"), PAIRS)
 def test_twins_say_the_same(file: str, first: str, second: str) -> None:
     """The order of events is written once; where two drivers must stand side by side they differ in `await`."""
     assert plain_text(file, first) == plain_text(file, second)

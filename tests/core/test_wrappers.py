@@ -801,7 +801,7 @@ def test_the_traceback_of_a_call(attempts: int, limit: float | None) -> None:
 
 @pytest.mark.parametrize("form", ["decorator", "acall"])
 @pytest.mark.parametrize("attempts", [1, 3])
-@pytest.mark.parametrize("limits", [{}, {"total_timeout": 3600}, {"attempt_timeout": 3600}], ids=str)
+@pytest.mark.parametrize("limits", [{}, {"total_timeout": 3600}, {"attempt_timeout": 3600}])
 def test_the_traceback_of_an_async_call(limits: dict[str, float], attempts: int, form: str) -> None:
     """The same for async functions."""
     policy = POLICY.replace(attempts=attempts, **limits)

@@ -11,14 +11,13 @@ from __future__ import annotations
 import _thread
 import itertools
 import os
-import sys
 
+from . import _frames
 from .errors import Cancelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
+    from collections.abc import Callable
 
 __all__ = [
     "EPOCH",
@@ -50,11 +49,8 @@ class Epoch:
 EPOCH = Epoch()
 _next_epoch = itertools.count(1).__next__
 
-# Reason, epoch, process, policy, the note's text; and where it was made: thread, forbear's frames.
+# Reason, epoch, process, policy, the note's text; and where it was made: thread, forbear's frames (`_frames`).
 Mark = tuple[str, int, int, str, str, int, tuple[int, ...]]
-
-# The files whose frames call the user's function; the drivers add theirs.
-callers: set[str] = set()
 
 
 def next_epoch() -> int:
@@ -157,7 +153,7 @@ def mark(error: BaseException, why: str, policy: str, note: str, *, own: bool) -
 
     Args:
         own: Whether the innermost of our frames belongs to the very call that gives up. It is left out: only
-            calls around it can ask for it, and the number of a frame that has ended is soon another's.
+            calls around it can ask for it.
     """
     old = _mark_of(error)
     made: Mark = (
@@ -167,7 +163,7 @@ def mark(error: BaseException, why: str, policy: str, note: str, *, own: bool) -
         policy,
         note,
         _thread.get_ident(),
-        tuple(_frames())[own:],
+        _frames.here()[own:],
     )
     try:
         notes = getattr(error, "__notes__", None)
@@ -194,32 +190,6 @@ def _mark_of(error: BaseException) -> Mark | None:
     return found
 
 
-def _frames() -> Iterator[int]:
-    """Yield the numbers of the frames that call a user's function now, from the innermost outwards."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_filename in callers:
-            yield id(frame)
-        frame = frame.f_back
-
-
-def own_frame() -> int:
-    """Return the number of the innermost frame that calls a user's function, from within its own call."""
-    return next(_frames(), 0)
-
-
-def all_frames() -> dict[int, FrameType]:
-    """Return the frames that call a user's function just now, in all threads; kept, so that no number is used anew."""
-    found: dict[int, FrameType] = {}
-    for top in sys._current_frames().values():
-        frame: FrameType | None = top
-        while frame is not None:
-            if frame.f_code.co_filename in callers:
-                found[id(frame)] = frame
-            frame = frame.f_back
-    return found
-
-
 def _made_inside(found: Mark, since: int | None) -> bool:
     """
     Tell whether a mark was made during the call that asks.
@@ -232,7 +202,7 @@ def _made_inside(found: Mark, since: int | None) -> bool:
         return True
     if since is not None:
         return found[1] > since
-    return found[5] != _thread.get_ident() or own_frame() in found[6]
+    return found[5] != _thread.get_ident() or _frames.own() in found[6]
 
 
 def may_have_mark(error: BaseException) -> bool:

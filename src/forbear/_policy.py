@@ -7,7 +7,7 @@ and `acall` are written out here, and are the plainest form of what `_wrap` comp
 
 from __future__ import annotations
 
-from . import _explain, _notes
+from . import _explain, _frames, _notes
 from ._block import AsyncAttempts, Attempts
 from ._drive import abegun, afailed, asettled, awaited, begun, failed, settled, waited
 from ._kinds import kind_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Policy", "retry"]
 
-_notes.callers.add(__file__)
+_frames.callers.add(__file__)
 
 
 class Policy(Rules):

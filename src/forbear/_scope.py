@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import contextvars
 
-from . import _clock, _loops
+from . import _clock, _frames, _loops
 from ._duration import seconds
-from ._notes import all_frames, next_epoch, own_frame
+from ._notes import next_epoch
 from .errors import Cancelled, ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import timedelta
-    from types import FrameType, TracebackType
+    from types import TracebackType
     from typing import Self
 
     from ._clock import Clock
@@ -43,8 +43,8 @@ AMBIENT: contextvars.ContextVar[Node | None] = contextvars.ContextVar("forbear",
 # The last cancel_all: how many ends of trying had been counted by then, and its reason. It ends the waits of
 # calls that had begun before; what begins later is free.
 all_cancelled_at = -1
-# The frames of the calls that were running then: a decorated sync function notes no beginning.
-_all_cancelled_frames: dict[int, FrameType] = {}
+# The same in numbers of frames: a decorated sync function notes no beginning, but its frame was there.
+_all_cancelled_frame = 0
 _all_cancelled_why = ""
 
 
@@ -375,7 +375,7 @@ def cancelled(node: Node | None, began: int) -> str | None:
 
 def began_before_cancel_all() -> bool:
     """Tell whether the call that asks, a decorated sync function, was running when all waits were cancelled."""
-    return bool(_all_cancelled_frames) and _all_cancelled_frames.pop(own_frame(), None) is not None
+    return _all_cancelled_frame > 0 and 0 < _frames.own() < _all_cancelled_frame
 
 
 def cancel_all(reason: str = "cancelled") -> None:
@@ -388,8 +388,8 @@ def cancel_all(reason: str = "cancelled") -> None:
     Args:
         reason: What `Cancelled.reason` will say.
     """
-    global all_cancelled_at, _all_cancelled_why, _all_cancelled_frames  # noqa: PLW0603 (one process, one answer)
+    global all_cancelled_at, _all_cancelled_why, _all_cancelled_frame  # noqa: PLW0603 (one process, one answer)
     _all_cancelled_why = str(reason)
-    _all_cancelled_frames = all_frames()
+    _all_cancelled_frame = _frames.everywhere()
     all_cancelled_at = next_epoch()
     _clock.ring(lambda owner: True)  # noqa: ARG005

@@ -11,7 +11,7 @@ import functools
 import sys
 import types
 
-from . import _drive, _notes
+from . import _drive, _frames, _notes
 from ._limits import AttemptCut, CallCut, acut_off, open_cut
 from ._run import Run
 from ._scope import close_limit, open_limit
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CO_VARARGS", "CO_VARKEYWORDS", "inner", "maker", "with_code"]
 
 # The frames of wrappers are found by the file they say they are from.
-_notes.callers.add(__file__)
+_frames.callers.add(__file__)
 
 CO_VARARGS, CO_VARKEYWORDS = 0x04, 0x08
 

@@ -40,11 +40,11 @@ class ByType:
             raise ConfigError(
                 "backoff must name at least one type, not {}; for example {ConnectionError: 1.0}"
             )
-        kind: object  # as it may come from who has no type checker
         for kind in table:
-            if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            key: object = kind  # as it may come from who has no type checker
+            if not (isinstance(key, type) and issubclass(key, Exception)):
                 raise ConfigError(
-                    f"backoff must have exception types as keys, not {shown(kind)}; "
+                    f"backoff must have exception types as keys, not {shown(key)}; "
                     "for example {ConnectionError: Exponential(), TimeoutError: 5.0}"
                 )
         self._table = {

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ._rules import Hook, Rules
 
 __all__ = [
-    "abegun",
     "acall_hook",
+    "adealt",
     "afailed",
     "arefused",
     "asettled",
@@ -36,8 +36,8 @@ __all__ = [
     "atell_giveup",
     "atold",
     "awaited",
-    "begun",
     "call_hook",
+    "dealt",
     "failed",
     "refused",
     "settled",
@@ -52,11 +52,15 @@ exception = sys.exception
 # -- sync
 
 
-def begun(
-    rules: Rules, fn: object, began: int | None = None, cut: AttemptCut | None = None
+def dealt(
+    run: Run | None,
+    rules: Rules,
+    fn: object,
+    began: int | None = None,
+    cut: AttemptCut | None = None,
 ) -> Run | None:
-    """Deal with the first failure of a call, the error that is just being handled; None lets it pass."""
-    run = Run(rules, fn, began)
+    """Deal with a failed attempt, the first of a call or a later one; None lets the error pass."""
+    run = Run(rules, fn, began) if run is None else run
     return None if failed(run, cut) else run
 
 
@@ -191,11 +195,15 @@ def _pause(run: Run) -> None:
 # -- async
 
 
-async def abegun(
-    rules: Rules, fn: object, began: int | None = None, cut: AttemptCut | None = None
+async def adealt(
+    run: Run | None,
+    rules: Rules,
+    fn: object,
+    began: int | None = None,
+    cut: AttemptCut | None = None,
 ) -> Run | None:
-    """Deal with the first failure of a call, the error that is just being handled; None lets it pass."""
-    run = Run(rules, fn, began)
+    """Deal with a failed attempt, the first of a call or a later one; None lets the error pass."""
+    run = Run(rules, fn, began) if run is None else run
     return None if await afailed(run, cut) else run
 
 

@@ -14,7 +14,7 @@ from .errors import ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal, overload
+    from typing import Any, Literal, overload
 
 __all__ = ["count", "number", "seconds", "shown"]
 
@@ -210,8 +210,9 @@ def _real(value: object) -> float | None:
         return None
     if isinstance(value, bool):
         return None
+    like_a_number: Any = value
     try:
-        found = float(value)  # type: ignore[arg-type]
+        found = float(like_a_number)
     except Exception:  # noqa: BLE001 (10**400, a signalling NaN, a class of somebody's own)
         return None
     return found if found - found == 0.0 else None  # inf - inf and nan - nan are nan
@@ -222,8 +223,9 @@ def _whole(value: object) -> int | None:
         return None if isinstance(value, bool) else int(value)
     if not _registered(value, "Integral"):
         return None
+    like_a_number: Any = value
     try:
-        return int(value)  # type: ignore[call-overload,no-any-return]
+        return int(like_a_number)
     except Exception:  # noqa: BLE001 (as above)
         return None
 

@@ -181,13 +181,14 @@ root: logging.Logger | None = None
 def logger(level: int) -> logging.Logger | None:
     """Return the logger if somebody would hear this level, else None; cheap when nobody would."""
     global log, root  # noqa: PLW0603 (getLogger takes a lock)
-    if log is None:
+    ear = log
+    if ear is None:
         module = sys.modules.get("logging")
         if module is None or not hasattr(module, "getLogger"):
             return None  # nobody can have given it a handler
         root = module.getLogger()
-        log = module.getLogger("forbear")
-    ear = node = log
+        ear = log = module.getLogger("forbear")
+    node: logging.Logger | None = ear
     while node is not None:
         if node.handlers:
             return ear if ear.isEnabledFor(level) else None

@@ -167,7 +167,13 @@ def explain(rules: Rules) -> Explanation:
     typical = _last_start(typicals, limit)
     waiting = (min(_last_start(lows, limit), typical), typical, high)
     return Explanation(
-        repr(rules), calls, waits, complete=complete, waiting=waiting, rides_out=waiting, limit=limit
+        repr(rules),
+        calls,
+        waits,
+        complete=complete,
+        waiting=waiting,
+        rides_out=waiting,
+        limit=limit,
     )
 
 

@@ -16,6 +16,7 @@ from .errors import ConfigError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 __all__ = ["Permanent", "RetryAfter", "as_hint", "parse_retry_after", "signals"]
 
@@ -138,7 +139,8 @@ def as_hint(value: object) -> float | None:
         return None
     total = getattr(value, "total_seconds", None)
     try:
-        seconds = float(total() if callable(total) else value)  # type: ignore[arg-type]
+        said: Any = total() if callable(total) else value
+        seconds = float(said)
     except OverflowError:
         # An integer beyond all floats: absurd, but a number; `max_hint` deals with it.
         return sys.float_info.max

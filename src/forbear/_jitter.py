@@ -27,7 +27,7 @@ MAX = sys.float_info.max
 
 # What `delay` branches on: comparing small ints is cheaper than comparing words.
 NONE, FULL, EQUAL, SHARE = range(4)
-_WORDS: dict[str, int] = {"none": NONE, "full": FULL, "equal": EQUAL}
+_WORDS: dict[Literal["none", "full", "equal"], int] = {"none": NONE, "full": FULL, "equal": EQUAL}
 
 
 def check_jitter(jitter: object) -> tuple[Jitter, int, float]:
@@ -45,7 +45,7 @@ most 1, not 2; for example jitter="full"
     if isinstance(jitter, str):
         for word, code in _WORDS.items():
             if jitter == word:
-                return word, code, 0.0  # type: ignore[return-value]  # a key of _WORDS
+                return word, code, 0.0
     else:
         try:
             share = number("jitter", jitter, low=0.0, high=1.0, above=True)

@@ -29,7 +29,6 @@ __all__ = ["AttemptCut", "CallCut", "acut_off", "open_cut", "sign_cut_off"]
 exception = sys.exception
 local = _loops.local
 sweeper_here = _loops.sweeper_here
-sweeper_here = _loops.sweeper_here
 
 
 class AttemptCut:
@@ -121,13 +120,13 @@ class CallCut(Node):
         "_trace",
         "below",
         "clock",
-        "deadline",
+        "deadline",  # pyright: ignore[reportIncompatibleVariableOverride]  # it always has one
         "open",
         "parent",
         "started",
     )
 
-    deadline: float  # pyright: ignore[reportIncompatibleVariableOverride]  # it always has one
+    deadline: float
     _sweeper: Sweeper
     _task: asyncio.Task[object]
     _cancelling: int

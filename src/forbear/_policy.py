@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from . import _explain, _frames, _notes
 from ._block import AsyncAttempts, Attempts
-from ._drive import abegun, afailed, asettled, awaited, begun, failed, settled, waited
+from ._drive import adealt, asettled, awaited, dealt, settled, waited
 from ._kinds import kind_of
 from ._limits import AttemptCut, acut_off, open_cut
 from ._notes import EPOCH
@@ -128,11 +128,8 @@ class Policy(Rules):
                 try:
                     result = fn(*args, **kwargs)
                 except BaseException:
+                    run = dealt(run, self, fn, began)
                     if run is None:
-                        run = begun(self, fn, began)
-                        if run is None:
-                            raise
-                    elif failed(run):
                         raise
                 else:
                     if run is None and self.on_result is self.on_success is None:
@@ -172,11 +169,8 @@ class Policy(Rules):
                     with cut or NOTHING:
                         result = await fn(*args, **kwargs)
                 except BaseException:
+                    run = await adealt(run, self, fn, began, cut)
                     if run is None:
-                        run = await abegun(self, fn, began, cut)
-                        if run is None:
-                            raise
-                    elif await afailed(run, cut):
                         raise
                 else:
                     if run is None and self.on_result is self.on_success is None:

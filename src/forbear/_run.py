@@ -144,22 +144,19 @@ class Run:
         cancellations, limits and hooks have nothing to say, and the delay is none. This is `judge` without what
         can't apply: where nothing is waited for, its cost is the cost of a retry.
         """
-        error = exception()
-        if (
-            type(error) is not self._known
-            or EPOCH.count != self._seen
-            or error.__cause__ is not None  # type: ignore[union-attr]
-        ):
+        error: Any = exception()
+        kind: Any = type(error)
+        if kind is not self._known or EPOCH.count != self._seen or error.__cause__ is not None:
             return False
         number = self.number + 1
         if number == self.attempts or getattr(error, "retry_after", None) is not None:
             return False
-        log = _events.log
-        if log is None or log.handlers or _events.root.handlers or _events.listeners:  # type: ignore[union-attr]
+        log, root = _events.log, _events.root
+        if log is None or root is None or log.handlers or root.handlers or _events.listeners:
             return False
         self.number = number
         self.error = error
-        self._last[number % 3] = error.args  # type: ignore[union-attr]
+        self._last[number % 3] = error.args
         return True
 
     def judge(self, error: Exception, *, cut: bool = False) -> int:
@@ -365,7 +362,13 @@ class Run:
         """Leave the note and the mark on the error that comes out."""
         error = self.error if self.instead is None else self.instead
         if error is not None:
-            _notes.mark(error, self.reason or "attempts", self.name, self.note(), own=not isinstance(self._fn, str))
+            _notes.mark(
+                error,
+                self.reason or "attempts",
+                self.name,
+                self.note(),
+                own=not isinstance(self._fn, str),
+            )
 
     def note(self) -> str:
         """Return the note: how many attempts, how long, why it stopped, the last failures."""

@@ -8,6 +8,7 @@ belongs to one function. The order of events is `_drive`'s; here it only stands 
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import types
 
@@ -18,7 +19,7 @@ from ._scope import close_limit, open_limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NamedTuple
+    from typing import Any
 
 __all__ = ["CO_VARARGS", "CO_VARKEYWORDS", "inner", "maker", "with_code"]
 
@@ -45,25 +46,46 @@ TOOLS |= {"AttemptCut": AttemptCut}
 # `except` looks no name up in the function's module; what is no Exception, the drivers let pass.
 
 FUNCTION = """
-{began}
 try:
     {first}
 except:
-    run = {await_}@{a}begun(policy, fn{since}{cut})
+    run = @dealt(None, policy, fn)
     if run is None:
         raise
 {ok}
 while True:
-    if run.pending and not {await_}@{a}waited(run):
+    if run.pending and not @waited(run):
         raise @pop(run)
     try:
         {again}
     except:
-        if not @again(run) and {await_}@{a}failed(run{cut}):
+        if not @again(run) and @failed(run):
             raise
     else:
-        if {await_}@{a}settled(run, result):
+        if @settled(run, result):
             return result
+"""
+
+# The same with a single place that calls: an `await` is many instructions, and their bytes are paid by each
+# decorated function.
+AFUNCTION = """
+{began}
+run = None
+while True:
+    try:
+        {again}
+    except:
+        if run is None or not @again(run):
+            run = await @adealt(run, policy, fn, began{cut})
+            if run is None:
+                raise
+    else:
+        if run is None:
+            {ok}
+        elif await @asettled(run, result):
+            return result
+    if run.pending and not await @awaited(run):
+        raise @pop(run)
 """
 
 # Up to the first item; what comes then is passed on below.
@@ -80,13 +102,9 @@ while True:
             {await_}@{a}succeeded(policy, fn, None)
         return{value}
     except:
-        if run is not None:
-            if {await_}@{a}failed(run{cut}):
-                raise
-        else:
-            run = {await_}@{a}begun(policy, fn{since}{cut})
-            if run is None:
-                raise
+        run = {await_}@{a}dealt(run, policy, fn, began{cut})
+        if run is None:
+            raise
     else:
         if run is not None:
             {await_}@{a}settled(run, item)
@@ -158,63 +176,43 @@ finally:
 """
 
 
-if TYPE_CHECKING:
-
-    class Shape(NamedTuple):
-        """What two wrappers must have in common to share compiled text."""
-
-        kind: str
-        parameters: tuple[int, int, int]
-        defaults: tuple[
-            int, tuple[bool, ...]
-        ]  # of the last positional ones; which keyword-only ones
-        flags: int
-        features: tuple[bool, bool, bool, bool]
-
-
 def _indent(text: str, by: int = 1) -> str:
     return "\n".join("    " * by + line if line else "" for line in text.strip("\n").split("\n"))
 
 
 def _body(kind: str, call: str, features: tuple[bool, bool, bool, bool]) -> str:
     limited, cut, judged, told = features
-    is_async = kind in {"async", "async generator"}
+    is_async = kind.startswith("async")
     words = {
         "a": "a" if is_async else "",
         "await_": "await " if is_async else "",
         "cut": ", cut" if cut else "",
+        # When the call began, for the search for marks; a sync function can't afford to note it, and asks its frames.
+        "began": "began = @EPOCH.count",
     }
-    # When the call began, for the search for marks; a sync function can't afford to note it, and asks its frames.
-    noted = kind != "function"
-    words["began"] = "began = @EPOCH.count" if noted else ""
-    words["since"] = ", began" if noted else ", None" if cut else ""
-    if kind in {"function", "async"}:
-        words |= _calls(call, words, cut=cut, looked_at=judged or told)
-        text = FUNCTION.format_map(words | {"ok": _ok(words, judged=judged, told=told)})
+    if kind == "function":
+        first = f"result = {call}" if judged or told else f"return {call}"
+        ok = _ok(words, judged=judged, told=told) if judged or told else ""
+        text = FUNCTION.format(
+            first=first, again=f"result = {call}", ok=ok and f"else:\n{_indent(ok)}"
+        )
+        tail = ""
+    elif kind == "async":
+        again = f"result = await {call}"
+        words["again"] = _cut(again, 2) if cut else again
+        words["ok"] = _indent(_ok(words, judged=judged, told=told), 3).lstrip()
+        text = AFUNCTION.format_map(words)
         tail = ""
     else:
-        one = (
-            "items = {}; item = next(items)"
-            if kind == "generator"
-            else "items = {}; item = await anext(items)"
-        )
-        words["again"] = _cut(one.format(call), 2) if cut else one.format(call)
-        words["stop"] = "StopIteration" if kind == "generator" else "StopAsyncIteration"
-        words["value"] = " stop.value" if kind == "generator" else ""
+        one = f"items = {call}; item = " + ("await anext(items)" if is_async else "next(items)")
+        words["again"] = _cut(one, 2) if cut else one
+        words["stop"] = "StopAsyncIteration" if is_async else "StopIteration"
+        words["value"] = "" if is_async else " stop.value"
         text = ITEMS.format_map(words)
-        tail = HAND_ON if kind == "generator" else AHAND_ON
+        tail = AHAND_ON if is_async else HAND_ON
     if limited:
         text = (ALIMIT if is_async else LIMIT).format(body=_indent(text))
     return text + tail
-
-
-def _calls(call: str, words: dict[str, str], *, cut: bool, looked_at: bool) -> dict[str, str]:
-    call = words["await_"] + call
-    first = f"result = {call}" if looked_at else f"return {call}"
-    again = f"result = {call}"
-    if cut:
-        return {"first": _cut(first, 1), "again": _cut(again, 2)}
-    return {"first": first, "again": again}
 
 
 def _cut(statement: str, depth: int) -> str:
@@ -223,18 +221,26 @@ def _cut(statement: str, depth: int) -> str:
 
 
 def _ok(words: dict[str, str], *, judged: bool, told: bool) -> str:
-    """Return the `else` of the first try, where its result is looked at."""
-    if not (judged or told):
-        return ""
-    test = "not on_result(result)" if judged else "True"
-    tell = f"        {words['await_']}@{words['a']}succeeded(policy, fn, result)\n" if told else ""
-    refuse = f"    if {words['await_']}@{words['a']}refused(run, result):\n        return result\n"
-    return f"else:\n    if {test}:\n{tell}        return result\n" + (
-        f"    run = @Run(policy, fn{words['since']})\n{refuse}" if judged else ""
+    """Return what is done with a first result."""
+    tell = f"{words['await_']}@{words['a']}succeeded(policy, fn, result)\n" if told else ""
+    if not judged:
+        return tell + "return result"
+    began = ", began" if words["a"] else ""
+    return (
+        f"if not on_result(result):\n{_indent(tell + 'return result')}\n"
+        f"run = @Run(policy, fn{began})\n"
+        f"if {words['await_']}@{words['a']}refused(run, result):\n    return result"
     )
 
 
-def _compile(shape: Shape) -> types.CodeType:
+@functools.lru_cache(maxsize=256)
+def maker(
+    kind: str,
+    parameters: tuple[int, int, int],
+    defaults: tuple[int, tuple[bool, ...]],
+    flags: int,
+    features: tuple[bool, bool, bool, bool],
+) -> types.CodeType:
     """
     Compile the text of one shape, with parameters named p0, p1 and so on.
 
@@ -242,8 +248,27 @@ def _compile(shape: Shape) -> types.CodeType:
     wrapper. A wrapper that is made by running a `def`, defaults and all, is one that the interpreter can call
     without detours; one that is put together from parts is not (CPython 3.13).
     """
-    positional_only, positional, keyword_only = shape.parameters
-    some, which = shape.defaults
+    head, call, given = _signature(parameters, defaults, flags)
+    body = _body(kind, f"fn({call})", features)
+    prefix = "async " if kind.startswith("async") else ""
+    text = (
+        f"def make({', '.join(['fn', 'policy', 'on_result', *given])}):\n"
+        f"    {prefix}def wrapper({head}):\n{_indent(body, 2)}\n    return wrapper\n"
+    )
+    # `("@name" or 0)` is compiled to the constant alone, and doesn't look like the mistake of calling a text.
+    text = re.sub(r"@(\w+)", r'("@\1" or 0)', text)
+    space: dict[str, Any] = {}
+    exec(compile(text, __file__, "exec", dont_inherit=True), space)  # noqa: S102 (our own text)
+    made: types.CodeType = space["make"].__code__
+    return with_code(made, _equipped(inner(made)), {})
+
+
+def _signature(
+    parameters: tuple[int, int, int], defaults: tuple[int, tuple[bool, ...]], flags: int
+) -> tuple[str, str, list[str]]:
+    """Return the wrapper's parameters and the arguments of its call, as text, and the names of the defaults."""
+    positional_only, positional, keyword_only = parameters
+    some, which = defaults
     named = [f"p{n}" for n in range(positional)]
     keywords = [f"k{n}" for n in range(keyword_only)]
     given = [f"d{n}" for n in range(some)] + [f"e{n}" for n, has in enumerate(which) if has]
@@ -252,39 +277,27 @@ def _compile(shape: Shape) -> types.CodeType:
     if positional_only:
         head.insert(positional_only, "/")
     call = list(named)
-    if shape.flags & CO_VARARGS:
+    if flags & CO_VARARGS:
         head.append("*args")
         call.append("*args")
     elif keywords:
         head.append("*")
     head += [f"{name}=e{n}" if which[n] else name for n, name in enumerate(keywords)]
     call += [f"{name}={name}" for name in keywords]
-    if shape.flags & CO_VARKEYWORDS:
+    if flags & CO_VARKEYWORDS:
         head.append("**kwargs")
         call.append("**kwargs")
-    body = _body(shape.kind, f"fn({', '.join(call)})", shape.features)
-    prefix = "async " if shape.kind.startswith("async") else ""
-    text = (
-        f"def make({', '.join(['fn', 'policy', 'on_result', *given])}):\n"
-        f"    {prefix}def wrapper({', '.join(head)}):\n{_indent(body, 2)}\n    return wrapper\n"
-    )
-    # `("@name" or 0)` is compiled to the constant alone, and doesn't look like the mistake of calling a text.
-    for name in TOOLS:
-        text = text.replace(f"@{name}(", f'("@{name}" or 0)(').replace(
-            f"@{name}.", f'("@{name}" or 0).'
-        )
-    space: dict[str, Any] = {}
-    exec(compile(text, __file__, "exec", dont_inherit=True), space)  # noqa: S102 (our own text)
-    maker: types.CodeType = space["make"].__code__
-    code = inner(maker)
+    return ", ".join(head), ", ".join(call), given
+
+
+def _equipped(code: types.CodeType) -> types.CodeType:
+    """Put the tools in the place of their names, and every instruction on the line that tracebacks are to show."""
     tools = {f"@{name}": tool for name, tool in TOOLS.items()}
     consts = tuple(
         tools.get(const, const) if isinstance(const, str) else const for const in code.co_consts
     )
     lines = _one_line(len(code.co_code) // 2)
-    return with_code(
-        maker, code.replace(co_consts=consts, co_linetable=lines, co_firstlineno=_CALLS_HERE), {}
-    )
+    return code.replace(co_consts=consts, co_linetable=lines, co_firstlineno=_CALLS_HERE)
 
 
 def inner(of: types.CodeType) -> types.CodeType:
@@ -317,9 +330,3 @@ def _here() -> int:
 
 
 _CALLS_HERE = _here()  # tracebacks show this line: the decorated function is called from here
-
-
-@functools.cache
-def maker(*shape: Any) -> types.CodeType:
-    names = ("kind", "parameters", "defaults", "flags", "features")
-    return _compile(types.SimpleNamespace(**dict(zip(names, shape, strict=True))))  # type: ignore[arg-type]

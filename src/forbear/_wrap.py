@@ -144,7 +144,7 @@ def _named(
     )
 
 
-def _dress(made: types.FunctionType, fn: Any, policy: Rules) -> types.FunctionType:
+def _dress(made: Any, fn: Any, policy: Rules) -> Any:
     """Give the wrapper the function's name, documentation and attributes."""
     inner = fn
     while isinstance(inner, functools.partial):
@@ -159,10 +159,10 @@ def _dress(made: types.FunctionType, fn: Any, policy: Rules) -> types.FunctionTy
         made.__annotations__ = notes
     types_of = getattr(fn, "__type_params__", None)
     if types_of:
-        made.__type_params__ = types_of  # type: ignore[attr-defined]
+        made.__type_params__ = types_of
     if isinstance(fn, types.FunctionType) and fn.__dict__:
         made.__dict__.update(fn.__dict__)
-    made.__wrapped__ = fn  # type: ignore[attr-defined]
+    made.__wrapped__ = fn
     setattr(made, POLICY, policy)
     return made
 

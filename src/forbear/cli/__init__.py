@@ -64,11 +64,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception:
+    except Exception as error:
         if word != "run":
             raise
         # A defect of ours; exit code 1 would pass for one of the command's.
-        sys.excepthook(*sys.exc_info())
+        sys.excepthook(type(error), error, error.__traceback__)
         return RUN_FAILED
     return code
 

@@ -46,19 +46,20 @@ class Attempt:
 
     number: int
 
-    def __init__(self, rules: Rules, limit: Scope | None) -> None:
+    def __init__(self, rules: Rules) -> None:
         if rules.on_result is not None:
             raise ConfigError(
                 "on_result can't judge a block, which returns nothing; decorate a function instead"
             )
         self._rules = rules
-        self._limit = limit
         self._run: Run | None = None
         self._state = NEW
         self._since = EPOCH.count
         self.number = 0
-        if limit is not None:
-            limit.start()
+        self._limit: Scope | None = None
+        if rules.total_timeout is not None:
+            self._limit = Scope(rules.total_timeout)
+            self._limit.start()
 
     def __repr__(self) -> str:
         state = ("new", "offered", "inside", "failed", "succeeded", "done")[self._state]
@@ -70,17 +71,10 @@ class Attempt:
         left = time_left(self._limit or current())
         return None if left is None else max(0.0, left)
 
-    def _offer(self) -> Self:
-        self.number += 1
-        self._state = OFFERED
-        return self
-
-    def _enter(self) -> None:
-        if self._state != OFFERED:
-            raise ConfigError(
-                "an attempt is entered once, inside the loop that gave it: for ...: with attempt: ..."
-            )
-        self._state = INSIDE
+    def _entered_before(self) -> ConfigError:
+        return ConfigError(
+            "an attempt is entered once, inside the loop that gave it: for ...: with attempt: ..."
+        )
 
     def _not_entered(self) -> ConfigError:
         return ConfigError(
@@ -103,38 +97,35 @@ class Attempt:
 
 
 class Attempts(Attempt):
-    """The loop of a sync block."""
+    """The loop of a sync block. What a success passes through is written out: each call costs as much as the rest."""
 
     __slots__ = ()
-
-    def __init__(self, rules: Rules) -> None:
-        if rules.attempt_timeout is not None:
-            raise ConfigError(
-                f"attempt_timeout={rules.attempt_timeout:g} can't cut off a sync block; write `async for`, or give "
-                "the client a timeout of its own"
-            )
-        super().__init__(rules, None if rules.total_timeout is None else Scope(rules.total_timeout))
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Self:
         state = self._state
-        if state == DONE:
-            raise StopIteration
-        if state == OFFERED:
-            raise self._not_entered()
-        if state == FAILED and self._run is not None and not _drive.waited(self._run):
-            error = self._run.pop()
-            self._end()
-            try:
-                raise error
-            finally:
-                del error  # its traceback holds this frame
-        return self._offer()
+        if state != NEW:
+            if state == DONE:
+                raise StopIteration
+            if state == OFFERED:
+                raise self._not_entered()
+            if state == FAILED and self._run is not None and not _drive.waited(self._run):
+                error = self._run.pop()
+                self._end()
+                try:
+                    raise error
+                finally:
+                    del error  # its traceback holds this frame
+        self.number += 1
+        self._state = OFFERED
+        return self
 
     def __enter__(self) -> Self:
-        self._enter()
+        if self._state != OFFERED:
+            raise self._entered_before()
+        self._state = INSIDE
         if self._limit is not None:
             self._limit.bind()
         return self
@@ -145,6 +136,9 @@ class Attempts(Attempt):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
+        if error is None and self._run is self._limit is self._rules.on_success is None:
+            self._state = DONE
+            return False
         if isinstance(error, Exception):
             self._failed_run()  # while the limit is bound, so that the run keeps to it
         if self._limit is not None:
@@ -183,7 +177,7 @@ class AsyncAttempts(Attempt):
         self._ended: BaseException | None = None
         self._event: Event | None = None
         self._verdict = PASS
-        super().__init__(rules, None if rules.total_timeout is None else Scope(rules.total_timeout))
+        super().__init__(rules)
 
     def __aiter__(self) -> Self:
         return self
@@ -209,7 +203,9 @@ class AsyncAttempts(Attempt):
                     raise error
                 finally:
                     del error  # its traceback holds this frame
-        return self._offer()
+        self.number += 1
+        self._state = OFFERED
+        return self
 
     async def _after(self) -> BaseException | None:
         """Tell the hooks and wait; what is returned ends the block."""
@@ -226,7 +222,9 @@ class AsyncAttempts(Attempt):
         return None if await _drive.awaited(run) else run.pop()
 
     def __enter__(self) -> Self:
-        self._enter()
+        if self._state != OFFERED:
+            raise self._entered_before()
+        self._state = INSIDE
         if self._limit is not None:
             self._limit.bind_cut()
         if self._rules.attempt_timeout is not None:

@@ -190,6 +190,11 @@ class Policy(Rules):
 
     def __iter__(self) -> Attempts:
         """Begin a block: `for attempt in policy:` and in it `with attempt:`."""
+        if self.attempt_timeout is not None:
+            raise ConfigError(
+                f"attempt_timeout={self.attempt_timeout:g} can't cut off a sync block; write `async for`, or give the "
+                "client a timeout of its own"
+            )
         return Attempts(self)
 
     def __aiter__(self) -> AsyncAttempts:

@@ -6,7 +6,6 @@ import os
 import re
 
 import pytest
-
 from hypothesis import settings
 
 # How fast an example runs says something about the machine and its neighbours, nothing about the rule. Where nobody

@@ -213,7 +213,7 @@ def test_what_is_no_backoff_is_refused(bad: object, told: str) -> None:
 
 @pytest.mark.parametrize("bad", [-1, 2.0, True, None, "3"])
 def test_take_wants_a_count(bad: int) -> None:
-    """n is a whole number, at least 0."""
+    """N is a whole number, at least 0."""
     with pytest.raises(ConfigError, match=r"^n must be .*for example take\(3\)$"):
         Constant(1).take(bad)
 

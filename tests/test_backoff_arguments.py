@@ -1,6 +1,4 @@
-"""
-Bad arguments of the strategies: each is a ConfigError that names it, its value and one that works.
-"""
+"""Bad arguments of the strategies: each is a ConfigError that names it, its value and one that works."""
 
 from __future__ import annotations
 

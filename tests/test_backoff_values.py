@@ -85,9 +85,7 @@ def no_random() -> float:
 def test_a_delay_is_finite_and_never_negative(
     backoff: forbear.Backoff, n: int, previous: float, u: float
 ) -> None:
-    """
-    For every backoff, count up to a million, delay before and chance: None, or 0 <= delay < inf.
-    """
+    """For every backoff, count up to a million, delay before and chance: None, or 0 <= delay < inf."""
     delay = backoff.delay(n, float(previous), lambda: u)
     assert delay is None or 0.0 <= delay <= MAX
 
@@ -134,7 +132,7 @@ def test_before_jitter_a_later_delay_is_never_shorter(backoff: Any, n: int, m: i
 def test_a_jitter_stays_within_its_range_of_the_plain_delay(
     base: float, factor: float, cap: float | None, r: float, n: int, u: float
 ) -> None:
-    """full is U(0, d), equal d/2 + U(0, d/2), r is d * U(1 - r, 1 + r), of the capped delay d."""
+    """Full is U(0, d), equal d/2 + U(0, d/2), r is d * U(1 - r, 1 + r), of the capped delay d."""
 
     def delay(jitter: Any) -> float:
         return Exponential(base, factor, cap=cap, jitter=jitter).delay(n, 0.0, lambda: u)

@@ -146,9 +146,7 @@ FIXED = {"zero": Constant(0), "stop": Stop(), "constant 1000ms": Constant(1)}
 
 @pytest.mark.parametrize("case", CENKALTI["fixed_policies"], ids=lambda case: case["policy"])
 def test_cenkalti_fixed_policies_are_constant_and_stop(case: Case) -> None:
-    """
-    Zero and constant give the same for ever, stop gives nothing, and a new run is as the first.
-    """
+    """Zero and constant give the same for ever, stop gives nothing, and a new run is as the first."""
     backoff = FIXED[case["policy"]]
     for key in case:
         if key.startswith("first_"):
@@ -253,9 +251,7 @@ def test_kubernetes_delay_with_reset_is_exponential(case: Case) -> None:
 
 
 def test_kubernetes_flowcontrol_growth_is_exponential() -> None:
-    """
-    The window after the n-th failure is initial * 2**(n-1) under the maximum; before it, none.
-    """
+    """The window after the n-th failure is initial * 2**(n-1) under the maximum; before it, none."""
     case = KUBERNETES["flowcontrol_growth"]
     none, *windows = case["get_before_each_next_s"]
     backoff = Exponential(case["initial_s"], cap=case["max_s"], jitter="none")

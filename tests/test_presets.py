@@ -104,9 +104,7 @@ def redis_py_delay(n: int, u: float) -> float:
 @pytest.mark.parametrize("n", range(1, 7))
 @pytest.mark.parametrize("u", [0.0, 0.1, 0.5, 0.9, 1 - 2**-53])
 def test_redis_py_is_the_clients_default_below_the_cap(n: int, u: float) -> None:
-    """
-    Up to the sixth failure, where the cap isn't reached, REDIS_PY is the client's own formula.
-    """
+    """Up to the sixth failure, where the cap isn't reached, REDIS_PY is the client's own formula."""
     assert redis_py_delay(n, u) == pytest.approx(presets.REDIS_PY.delay(n, 0.0, lambda: u))
 
 

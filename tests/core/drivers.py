@@ -50,7 +50,9 @@ def fails(*texts: str) -> tuple[Step, ...]:
     return tuple(fail(text) for text in texts)
 
 
-def raises(make: Callable[[], BaseException], cause: Callable[[], BaseException] | None = None) -> Step:
+def raises(
+    make: Callable[[], BaseException], cause: Callable[[], BaseException] | None = None
+) -> Step:
     """Raise what the function makes, from what the other makes."""
 
     def step(stage: Stage) -> object:
@@ -194,7 +196,9 @@ def _on_trio(form: Callable[..., Any]) -> Callable[[Policy, Callable[[], object]
     return lambda policy, step: _outcome(trio.run(_settled, form, policy, step))
 
 
-async def _settled(form: Callable[..., Any], policy: Policy, step: Callable[[], object]) -> tuple[object, Any]:
+async def _settled(
+    form: Callable[..., Any], policy: Policy, step: Callable[[], object]
+) -> tuple[object, Any]:
     # Exits are not let out of the task: event loops treat them in their own ways.
     try:
         return await form(policy, step), None
@@ -217,7 +221,10 @@ _ASYNC = {"decorator": _adecorated, "call": _acalled, "block": _ablock, "generat
 
 WAYS = (
     *(Way(f"plain-{form}", run, form, None, run) for form, run in _PLAIN.items()),
-    *(Way(f"asyncio-{form}", _on_asyncio(run), form, "asyncio", run) for form, run in _ASYNC.items()),
+    *(
+        Way(f"asyncio-{form}", _on_asyncio(run), form, "asyncio", run)
+        for form, run in _ASYNC.items()
+    ),
     *(Way(f"trio-{form}", _on_trio(run), form, "trio", run) for form, run in _ASYNC.items()),
 )
 ASYNC_WAYS = tuple(way for way in WAYS if way.is_async)
@@ -256,14 +263,22 @@ def call(number: int) -> list[str]:
 
 def again(number: int, delay: float) -> list[str]:
     """Tell of what follows a failed attempt that is tried again: log, listeners, hook, then the wait."""
-    told = [f"log WARNING retry {number}", f"listener retry {number} {delay:g}", f"on_retry {number} {delay:g}"]
+    told = [
+        f"log WARNING retry {number}",
+        f"listener retry {number} {delay:g}",
+        f"on_retry {number} {delay:g}",
+    ]
     return [*told, f"wait {delay:g}"] if delay else told
 
 
 def over(number: int, reason: str) -> list[str]:
     """Tell of trying that ends without success."""
     level = "INFO" if reason == "cancelled" else "ERROR"
-    return [f"log {level} giveup {number}", f"listener giveup {number} {reason}", f"on_giveup {number} {reason}"]
+    return [
+        f"log {level} giveup {number}",
+        f"listener giveup {number} {reason}",
+        f"on_giveup {number} {reason}",
+    ]
 
 
 def well(number: int) -> list[str]:

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from drivers import logged_to
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +32,8 @@ from forbear import (
     retry,
 )
 from forbear.testing import attempts, virtual_time
+
+from drivers import logged_to
 
 NAN, INF = float("nan"), float("inf")
 
@@ -53,7 +54,23 @@ class Unshowable:
         raise RuntimeError
 
 
-BAD_SECONDS: tuple[Any, ...] = (NAN, INF, -INF, -1, -0.001, "5", b"5", True, False, [], (), {}, object(), 10**400, 1j)
+BAD_SECONDS: tuple[Any, ...] = (
+    NAN,
+    INF,
+    -INF,
+    -1,
+    -0.001,
+    "5",
+    b"5",
+    True,
+    False,
+    [],
+    (),
+    {},
+    object(),
+    10**400,
+    1j,
+)
 BAD_MATCH: tuple[Any, ...] = (
     (),
     [],
@@ -89,7 +106,21 @@ BAD: dict[str, tuple[Any, ...]] = {
     "attempts": (0, -1, 2.5, 5.0, NAN, INF, True, False, "5", [], 1j),
     "total_timeout": BAD_SECONDS,
     "attempt_timeout": (*BAD_SECONDS, 0, 0.0, timedelta(0)),
-    "backoff": (NAN, INF, -1, "5", True, None, [], {}, {Oops: "x"}, {"x": 1}, {KeyboardInterrupt: 1}, object(), Constant),
+    "backoff": (
+        NAN,
+        INF,
+        -1,
+        "5",
+        True,
+        None,
+        [],
+        {},
+        {Oops: "x"},
+        {"x": 1},
+        {KeyboardInterrupt: 1},
+        object(),
+        Constant,
+    ),
     "hint": BAD_FUNCTION,
     "hint_jitter": (NAN, INF, -0.1, 1.1, "x", True, None, timedelta(1), []),
     "max_hint": BAD_SECONDS,
@@ -119,7 +150,11 @@ def test_a_bad_argument_is_refused_at_construction(name: str, value: Any) -> Non
     assert isinstance(caught.value, ValueError)
     assert name in text
     shown = value[-1] if isinstance(value, tuple) and value else value
-    shown = next(iter(shown.values() if "x" in shown.values() else shown), shown) if isinstance(shown, dict) else shown
+    shown = (
+        next(iter(shown.values() if "x" in shown.values() else shown), shown)
+        if isinstance(shown, dict)
+        else shown
+    )
     label = getattr(shown, "__name__", None) if isinstance(shown, type) else repr(shown)[:30]
     assert label is not None
     assert label in text
@@ -349,10 +384,23 @@ MISBEHAVING: list[Callable[[], Exception]] = [
     deep_group,
     lambda: ExceptionGroup("wide", [Oops(n) for n in range(5000)]),
 ]
-IDS = (
-    "NoText NotAText NoNote Frozen Slotted BadNotes BadHint EvilGetattr Unequal "
-    "Oops-NoText Oops-Unshowable cyclic deep deep-group wide-group"
-).split()
+IDS = [
+    "NoText",
+    "NotAText",
+    "NoNote",
+    "Frozen",
+    "Slotted",
+    "BadNotes",
+    "BadHint",
+    "EvilGetattr",
+    "Unequal",
+    "Oops-NoText",
+    "Oops-Unshowable",
+    "cyclic",
+    "deep",
+    "deep-group",
+    "wide-group",
+]
 
 
 class Lines(logging.Handler):
@@ -369,7 +417,9 @@ class Lines(logging.Handler):
 @pytest.mark.parametrize("make", MISBEHAVING, ids=IDS)
 @pytest.mark.parametrize("same", [True, False], ids=["same object", "new objects"])
 @pytest.mark.parametrize("form", ["call", "acall", "block"])
-def test_an_error_that_misbehaves_comes_out(form: str, same: bool, make: Callable[[], Exception]) -> None:
+def test_an_error_that_misbehaves_comes_out(
+    form: str, same: bool, make: Callable[[], Exception]
+) -> None:
     """The very object, after all attempts, with one line of log each, whatever it does to who looks at it."""
     kept = make()
     raised: list[Exception] = []
@@ -384,7 +434,11 @@ def test_an_error_that_misbehaves_comes_out(form: str, same: bool, make: Callabl
         step()
 
     made = retry(on=Oops, attempts=3, backoff=0.5, nested="allow", name="p")
-    with virtual_time() as clock, logged_to(handler), pytest.raises((Oops, ExceptionGroup)) as caught:
+    with (
+        virtual_time() as clock,
+        logged_to(handler),
+        pytest.raises((Oops, ExceptionGroup)) as caught,
+    ):
         if form == "call":
             made.call(step)
         elif form == "acall":
@@ -411,10 +465,24 @@ def test_what_takes_a_mark_but_no_note_still_has_a_reason() -> None:
         with pytest.raises(kind) as caught:
             retry(on=Oops, attempts=2, backoff=0).call(step)
         outcomes[kind.__name__] = forbear.reason(caught.value)
-    assert {"NoNote": "attempts", "Frozen": None, "Slotted": "attempts", "BadNotes": "attempts"} == outcomes
+    assert {
+        "NoNote": "attempts",
+        "Frozen": None,
+        "Slotted": "attempts",
+        "BadNotes": "attempts",
+    } == outcomes
 
 
-TEXTS = ["", " ", "x" * 10**6, "%s %d %(x)s %", "two\nlines", "a\r\nb\x00\x1b[31m", "é\u2028ß\ud800", "{} {0}"]
+TEXTS = [
+    "",
+    " ",
+    "x" * 10**6,
+    "%s %d %(x)s %",
+    "two\nlines",
+    "a\r\nb\x00\x1b[31m",
+    "é\u2028ß\ud800",
+    "{} {0}",
+]
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text)[:20])
@@ -539,7 +607,11 @@ def test_two_digit_years_are_near() -> None:
         assert max(0.0, expected) == parse_retry_after(header, now=NOW)
 
 
-@given(st.one_of(st.text(), st.integers().map(str), st.floats().map(str), st.binary(), st.none(), st.floats()))
+@given(
+    st.one_of(
+        st.text(), st.integers().map(str), st.floats().map(str), st.binary(), st.none(), st.floats()
+    )
+)
 def test_retry_after_never_raises(header: object) -> None:
     """And is never negative, infinite, or no number."""
     seconds = parse_retry_after(header)
@@ -547,13 +619,18 @@ def test_retry_after_never_raises(header: object) -> None:
 
 
 @given(
-    st.datetimes(datetime(1970, 1, 1), datetime(9999, 1, 1)).map(lambda moment: moment.replace(microsecond=0)),
+    st.datetimes(datetime(1970, 1, 1), datetime(9999, 1, 1)).map(
+        lambda moment: moment.replace(microsecond=0)
+    ),
     st.sampled_from(["imf", "asctime"]),
 )
 def test_retry_after_reads_every_date(moment: datetime, form: str) -> None:
     """As the standard library's writers write them."""
     moment = moment.replace(tzinfo=UTC)
-    days, months = "Mon Tue Wed Thu Fri Sat Sun".split(), "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+    days, months = (
+        ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
+    )
     if form == "imf":
         header = email.utils.format_datetime(moment, usegmt=True)
     else:

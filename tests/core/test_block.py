@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from drivers import LIBRARIES
 
 import forbear
 from forbear import Cancelled, ConfigError, Event, retry
 from forbear.testing import virtual_time
+
+from drivers import LIBRARIES
 
 
 class Oops(Exception):
@@ -136,7 +137,9 @@ def test_a_block_that_does_not_enter_its_attempt_is_refused() -> None:
             pass
 
 
-def test_an_async_block_that_does_not_enter_its_attempt_is_refused(library: Callable[..., Any]) -> None:
+def test_an_async_block_that_does_not_enter_its_attempt_is_refused(
+    library: Callable[..., Any],
+) -> None:
     """The same."""
 
     async def main() -> None:

@@ -14,11 +14,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drivers import WAYS, Outcome, Scenario, Step, Way, cancels, fail, give, perform, raises, takes, text_of
 
 import forbear
 from forbear import Constant, Delays, Exponential, Permanent, RetryAfter, Stop, Ticker, retry
 from forbear.testing import virtual_time
+
+from drivers import (
+    WAYS,
+    Outcome,
+    Scenario,
+    Step,
+    Way,
+    cancels,
+    fail,
+    give,
+    perform,
+    raises,
+    takes,
+    text_of,
+)
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 CENKALTI = json.loads((VECTORS / "cenkalti.json").read_text())
@@ -46,8 +60,12 @@ def step(outcome: dict[str, Any]) -> Step:
         "ok": lambda: give(outcome["value"]),
         "err": lambda: fail(text, Failed),
         "permanent": lambda: raises(lambda: Permanent(Failed(text))),
-        "wrapped_permanent": lambda: raises(lambda: Failed("outer"), lambda: Permanent(Failed(text))),
-        "retry_after": lambda: raises(lambda: RetryAfter(after), (lambda: Failed(text)) if text else None),
+        "wrapped_permanent": lambda: raises(
+            lambda: Failed("outer"), lambda: Permanent(Failed(text))
+        ),
+        "retry_after": lambda: raises(
+            lambda: RetryAfter(after), (lambda: Failed(text)) if text else None
+        ),
         "wrapped_retry_after": lambda: raises(lambda: Failed("outer"), lambda: RetryAfter(after)),
     }
     found = made[kind]()
@@ -69,7 +87,10 @@ def backoff(policy: dict[str, Any]) -> forbear.Backoff:
         values = [value / 1000 for value in policy["values_ms"]]
         return Delays(*(value for value in values if value >= 0))
     return Exponential(
-        policy["initial_ms"] / 1000, factor=policy["multiplier"], cap=policy["max_ms"] / 1000, jitter="none"
+        policy["initial_ms"] / 1000,
+        factor=policy["multiplier"],
+        cap=policy["max_ms"] / 1000,
+        jitter="none",
     )
 
 
@@ -98,14 +119,19 @@ def reason(case: dict[str, Any], expected: dict[str, Any]) -> str:
     cause = expected["error"]["cause"]
     if cause == "backoff: retries exhausted":
         return "attempts" if expected["calls"] == case["max_tries"] else "backoff"
-    return {"backoff: maximum elapsed time exceeded": "timeout", "backoff: permanent error": "permanent"}.get(
-        cause, "cancelled"
-    )
+    return {
+        "backoff: maximum elapsed time exceeded": "timeout",
+        "backoff: permanent error": "permanent",
+    }.get(cause, "cancelled")
 
 
 def words_of_cancellation(case: dict[str, Any]) -> str:
     """Return with what the scope of a case was cancelled."""
-    given = [outcome["cancels_context_with"] for outcome in case["outcomes"] if "cancels_context_with" in outcome]
+    given = [
+        outcome["cancels_context_with"]
+        for outcome in case["outcomes"]
+        if "cancels_context_with" in outcome
+    ]
     if given:
         return str(given[0])
     return str(case.get("context_cancelled_before_start_with", "while waiting"))
@@ -113,7 +139,9 @@ def words_of_cancellation(case: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.id)
 @pytest.mark.parametrize(
-    "case", [case for case in FLOW if case["id"] not in DEVIATIONS], ids=lambda case: str(case["id"])
+    "case",
+    [case for case in FLOW if case["id"] not in DEVIATIONS],
+    ids=lambda case: str(case["id"]),
 )
 def test_the_loop_is_the_one_of_the_system(case: dict[str, Any], way: Way) -> None:
     """Calls, waits, what the hook is told, the error and the reason are those of the system's latest version."""
@@ -121,9 +149,13 @@ def test_the_loop_is_the_one_of_the_system(case: dict[str, Any], way: Way) -> No
     seen = play(way, case)
     assert expected["calls"] == seen.calls
     # A wait of zero is not slept, and so not recorded: the one deviation that many cases share.
-    assert [ms / 1000 for ms in expected["waits_ms"] if ms] == pytest.approx(seen.waits, rel=1e-9, abs=2e-9)
+    assert [ms / 1000 for ms in expected["waits_ms"] if ms] == pytest.approx(
+        seen.waits, rel=1e-9, abs=2e-9
+    )
     notified = [event.delay for event in seen.events if event.kind == "retry"]
-    assert [ms / 1000 for _, ms in expected["notified"]] == pytest.approx(notified, rel=1e-9, abs=2e-9)
+    assert [ms / 1000 for _, ms in expected["notified"]] == pytest.approx(
+        notified, rel=1e-9, abs=2e-9
+    )
     if expected["error"] is None:
         assert seen.error is None
         assert expected["result"] == seen.result
@@ -238,7 +270,9 @@ def test_every_deviation_names_a_test_that_exists() -> None:
 # -- the time limit of v4's policies
 
 
-@pytest.mark.parametrize("case", CENKALTI["v4_max_elapsed_on_policy"], ids=lambda case: str(case["id"]))
+@pytest.mark.parametrize(
+    "case", CENKALTI["v4_max_elapsed_on_policy"], ids=lambda case: str(case["id"])
+)
 def test_equality_with_the_time_limit_still_waits(case: dict[str, Any]) -> None:
     """`elapsed + delay > limit` ends it; equality passes. A stop value of one's own has no counterpart: None stops."""
     elapsed, delay = case["elapsed_ns"] / 1e9, case["next_would_be_ns"] / 1e9
@@ -295,7 +329,10 @@ def ticking(policy: str) -> forbear.Backoff:
     return Constant(0).take(int(words[4])) if "at most" in policy else Constant(0)
 
 
-STOPPED_AFTER = {"stopped before the first receive": 0, "stopped after three receives, stop called twice": 3}
+STOPPED_AFTER = {
+    "stopped before the first receive": 0,
+    "stopped after three receives, stop called twice": 3,
+}
 
 
 @pytest.mark.parametrize("form", ["plain", "async"])

@@ -11,7 +11,18 @@ from typing import Any
 import pytest
 
 import forbear
-from forbear import Cancelled, Constant, Decorrelated, Delays, Event, Exponential, Permanent, RetryAfter, Stop, retry
+from forbear import (
+    Cancelled,
+    Constant,
+    Decorrelated,
+    Delays,
+    Event,
+    Exponential,
+    Permanent,
+    RetryAfter,
+    Stop,
+    retry,
+)
 from forbear.testing import virtual_time
 
 
@@ -25,7 +36,13 @@ class Setting:
 
     error: Exception = field(default_factory=lambda: Oops("e"))
     policy: dict[str, Any] = field(
-        default_factory=lambda: {"on": Oops, "name": "outer", "attempts": 2, "backoff": Constant(1), "hint_jitter": 0}
+        default_factory=lambda: {
+            "on": Oops,
+            "name": "outer",
+            "attempts": 2,
+            "backoff": Constant(1),
+            "hint_jitter": 0,
+        }
     )
     cancelled: bool = False
     nested: bool = False
@@ -103,7 +120,11 @@ def outcome(setting: Setting) -> str:
                 return "waits"
             if isinstance(error, Cancelled):
                 return "never" if error is setting.error else "cancelled"
-            ours = [note for note in getattr(error, "__notes__", []) if note.startswith("forbear: outer ")]
+            ours = [
+                note
+                for note in getattr(error, "__notes__", [])
+                if note.startswith("forbear: outer ")
+            ]
             return ours[0].split("(")[1].split(":")[0] if ours else "passes"
     raise AssertionError("it has not failed")
 
@@ -309,7 +330,11 @@ def group(*members: Exception) -> Exception:
         ({"on": Exception}, group(Oops()), True),
         ({"on": lambda error: isinstance(error, Oops)}, group(Oops(), group(Oops())), True),
         ({"on": lambda error: isinstance(error, Oops)}, group(Oops(), KeyError()), False),
-        ({"on": Oops, "giveup": lambda error: str(error) == "no"}, group(Oops("no"), Oops()), False),
+        (
+            {"on": Oops, "giveup": lambda error: str(error) == "no"},
+            group(Oops("no"), Oops()),
+            False,
+        ),
         ({"on": Oops, "giveup": ExceptionGroup}, group(Oops()), False),
         ({"on": Exception}, group(Oops(), Cancelled()), False),
         ({"on": ExceptionGroup}, group(Oops(), group(forbear.LeaseLost("x"))), False),
@@ -430,7 +455,13 @@ def test_what_is_a_hint(hint: object, wait: float) -> None:
 
 @pytest.mark.parametrize(
     ("hint", "most", "reason"),
-    [(300.0, 300.0, None), (300.001, 300.0, "hint"), (10**400, 300.0, "hint"), (10.0**9, None, None), (1, 0, "hint")],
+    [
+        (300.0, 300.0, None),
+        (300.001, 300.0, "hint"),
+        (10**400, 300.0, "hint"),
+        (10.0**9, None, None),
+        (1, 0, "hint"),
+    ],
 )
 def test_max_hint(hint: float, most: float | None, reason: str | None) -> None:
     """A hint longer than `max_hint` ends the trying; equal doesn't, and None is no limit."""
@@ -489,7 +520,9 @@ def test_results_are_only_looked_at_by_a_hint_of_ones_own() -> None:
 
     results: list[object] = [Response(), "well"]
     with virtual_time() as clock:
-        assert "well" == retry(on=Oops, on_result=lambda r: r != "well", backoff=1).call(lambda: results.pop(0))
+        assert "well" == retry(on=Oops, on_result=lambda r: r != "well", backoff=1).call(
+            lambda: results.pop(0)
+        )
     assert [1.0] == clock.waits
 
 
@@ -507,14 +540,22 @@ def test_retry_after_without_seconds_waits_by_the_backoff() -> None:
 def test_equal_still_waits_also_where_floats_add_up_badly() -> None:
     """Ten waits of 0.1 fit into a second, although their float sum is not 1.0."""
     with virtual_time() as clock, pytest.raises(Oops) as caught:
-        retry(on=Oops, attempts=None, backoff=0.1, total_timeout=1.0).call(failing(*(Oops() for _ in range(99))))
+        retry(on=Oops, attempts=None, backoff=0.1, total_timeout=1.0).call(
+            failing(*(Oops() for _ in range(99)))
+        )
     assert 10 == len(clock.waits)
     assert "timeout" == forbear.reason(caught.value)
 
 
 def test_the_narrower_limit_counts() -> None:
     """Own or the scope's: whichever ends first."""
-    for own, around, waits in ((2.5, 9.0, 2), (9.0, 2.5, 2), (2.5, None, 2), (None, 2.5, 2), (2.0, 2.0, 2)):
+    for own, around, waits in (
+        (2.5, 9.0, 2),
+        (9.0, 2.5, 2),
+        (2.5, None, 2),
+        (None, 2.5, 2),
+        (2.0, 2.0, 2),
+    ):
         with virtual_time() as clock, forbear.scope(around), pytest.raises(Oops):
             retry(on=Oops, backoff=1, total_timeout=own).call(failing(*(Oops() for _ in range(9))))
         assert waits == len(clock.waits)
@@ -597,7 +638,11 @@ def test_the_fewer_attempts_of_a_test_count() -> None:
             made.append(1)
             raise Oops
 
-        with virtual_time() as clock, forbear.testing.attempts(limit), pytest.raises(Oops) as caught:
+        with (
+            virtual_time() as clock,
+            forbear.testing.attempts(limit),
+            pytest.raises(Oops) as caught,
+        ):
             retry(on=Oops, attempts=own).call(operation)
         assert calls == len(made)
         assert [] == clock.waits
@@ -607,7 +652,9 @@ def test_the_fewer_attempts_of_a_test_count() -> None:
 def test_a_decorrelated_backoff_sees_its_last_delay() -> None:
     """The delay before is what the backoff itself said, so its walk is the one of its formula."""
     with virtual_time() as clock, pytest.raises(Oops):
-        retry(on=Oops, attempts=50, backoff=Decorrelated(1.0, 30.0)).call(failing(*(Oops() for _ in range(60))))
+        retry(on=Oops, attempts=50, backoff=Decorrelated(1.0, 30.0)).call(
+            failing(*(Oops() for _ in range(60)))
+        )
     for before, after in itertools.pairwise(clock.waits):
         assert 1.0 <= after <= min(30.0, 3 * before)
 

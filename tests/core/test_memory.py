@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 import trio
-from drivers import LIBRARIES, WAYS, Way
 
 import forbear
 from forbear import Permanent, Policy, RetryAfter, Ticker, retry
 from forbear.testing import virtual_time
+
+from drivers import LIBRARIES, WAYS, Way
 
 
 class Oops(Exception):
@@ -119,7 +120,9 @@ def _play(
     return alive
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way.form != "block"], ids=lambda way: way.id)
+@pytest.mark.parametrize(
+    "way", [way for way in WAYS if way.form != "block"], ids=lambda way: way.id
+)
 def test_a_kept_error_holds_no_run(way: Way, without_gc: None) -> None:
     """The error that comes out may live on; the results and errors of earlier attempts don't."""
     earlier: list[weakref.ref[BaseException]] = []
@@ -243,7 +246,9 @@ def test_no_task_is_left() -> None:
 
     async def main() -> int:
         with contextlib.suppress(Oops):
-            await retry(on=Oops, backoff=0.001, total_timeout=3600, attempt_timeout=3600).acall(fail)
+            await retry(on=Oops, backoff=0.001, total_timeout=3600, attempt_timeout=3600).acall(
+                fail
+            )
         with contextlib.suppress(TimeoutError):
             await retry(on=Oops, attempt_timeout=0.001, attempts=2, backoff=0).acall(hang)
         with contextlib.suppress(TimeoutError):

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 import trio
-from drivers import LIBRARIES
 
 import forbear
 from forbear import NestedRetryWarning, retry
 from forbear.testing import virtual_time
+
+from drivers import LIBRARIES
 
 
 class Oops(Exception):
@@ -171,7 +172,9 @@ def test_three_async_layers(library: str, nested: str, calls: int) -> None:
 
 
 @pytest.mark.parametrize(("nested", "calls"), [("allow", 27), ("stop", 3)])
-@pytest.mark.parametrize("how", ["task", "gather", "TaskGroup", "to_thread", "trio nursery", "trio.to_thread"])
+@pytest.mark.parametrize(
+    "how", ["task", "gather", "TaskGroup", "to_thread", "trio nursery", "trio.to_thread"]
+)
 def test_three_async_layers_through_tasks(how: str, nested: str, calls: int) -> None:
     """The same where each layer runs in a task or thread of its own, and where the error comes in a group."""
     made = []

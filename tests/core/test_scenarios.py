@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
+import forbear
+from forbear import Constant, Delays, Event, Exponential, Permanent, RetryAfter, Stop
+
 from drivers import (
     WAYS,
     Scenario,
@@ -25,9 +29,6 @@ from drivers import (
     well,
 )
 
-import forbear
-from forbear import Constant, Delays, Event, Exponential, Permanent, RetryAfter, Stop
-
 FUNCTIONS = ("decorator", "call")
 DOUBLING = Exponential(1.0, factor=2.0, cap=100.0, jitter="none")
 PLAIN = {"on": ConnectionError, "backoff": DOUBLING, "hint_jitter": 0}
@@ -43,8 +44,6 @@ class Busy(ConnectionError):
 
 def busy(text: str, retry_after: object) -> ConnectionError:
     return Busy(text, retry_after)
-
-
 
 
 SCENARIOS = (
@@ -286,7 +285,13 @@ SCENARIOS = (
             error=f"{kind.__name__}: {kind()}",
             reason="cancelled" if kind is forbear.Cancelled else None,
         )
-        for kind in (KeyboardInterrupt, SystemExit, asyncio.CancelledError, forbear.Cancelled, forbear.ConfigError)
+        for kind in (
+            KeyboardInterrupt,
+            SystemExit,
+            asyncio.CancelledError,
+            forbear.Cancelled,
+            forbear.ConfigError,
+        )
     ),
     Scenario(
         "LeaseLost is never caught",
@@ -297,7 +302,12 @@ SCENARIOS = (
     ),
     Scenario(
         "a backoff for each type",
-        (fail("e1", TimeoutError), fail("e2", ConnectionResetError), fail("e3", ConnectionError), give(1)),
+        (
+            fail("e1", TimeoutError),
+            fail("e2", ConnectionResetError),
+            fail("e3", ConnectionError),
+            give(1),
+        ),
         PLAIN
         | {
             "on": (ConnectionError, TimeoutError),
@@ -309,7 +319,11 @@ SCENARIOS = (
     Scenario(
         "a group is matched if every leaf is",
         (
-            raises(lambda: ExceptionGroup("g", [ConnectionError("a"), ExceptionGroup("h", [ConnectionError("b")])])),
+            raises(
+                lambda: ExceptionGroup(
+                    "g", [ConnectionError("a"), ExceptionGroup("h", [ConnectionError("b")])]
+                )
+            ),
             raises(lambda: ExceptionGroup("g", [ConnectionError("a"), KeyError("b")])),
         ),
         PLAIN,
@@ -397,7 +411,9 @@ def test_events_tell_the_same(way: Way) -> None:
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.id)
 def test_elapsed_without_a_limit_counts_from_the_first_failure(way: Way) -> None:
     """A call without a time limit reads no clock before it has failed once."""
-    scenario = Scenario("elapsed", (takes(5.0, fail("e1")), takes(10.0, fail("e2"))), PLAIN | {"attempts": 2}, [])
+    scenario = Scenario(
+        "elapsed", (takes(5.0, fail("e1")), takes(10.0, fail("e2"))), PLAIN | {"attempts": 2}, []
+    )
     assert [0.0, 11.0] == [event.elapsed for event in perform(way, scenario).events]
 
 
@@ -413,7 +429,9 @@ def test_the_limit_is_checked_again_after_the_hook(way: Way) -> None:
         clock.append(stage.clock)
         raise ConnectionError("e1")
 
-    scenario = Scenario("slow hook", (remember,), PLAIN | {"on_retry": slow, "total_timeout": 4.5}, [])
+    scenario = Scenario(
+        "slow hook", (remember,), PLAIN | {"on_retry": slow, "total_timeout": 4.5}, []
+    )
     seen = perform(way, scenario)
     assert "ConnectionError: e1" == text_of(seen.error)
     assert seen.error is not None
@@ -429,7 +447,9 @@ def test_what_a_hook_raises_comes_out_at_once(way: Way, hook: str) -> None:
     def broken(event: Event) -> None:
         raise RuntimeError("broken hook")
 
-    steps = {"on_retry": fails("e1"), "on_giveup": fails("e1", "e2"), "on_success": (give(1),)}[hook]
+    steps = {"on_retry": fails("e1"), "on_giveup": fails("e1", "e2"), "on_success": (give(1),)}[
+        hook
+    ]
     seen = perform(way, Scenario("hook", steps, PLAIN | {hook: broken, "attempts": 2}, []))
     assert "RuntimeError: broken hook" == text_of(seen.error)
     assert (2 if hook == "on_giveup" else 1) == seen.calls
@@ -450,7 +470,9 @@ def test_what_a_predicate_raises_comes_out_at_once(way: Way, parameter: str) -> 
     assert 1 == seen.calls
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way.form in FUNCTIONS], ids=lambda way: way.id)
+@pytest.mark.parametrize(
+    "way", [way for way in WAYS if way.form in FUNCTIONS], ids=lambda way: way.id
+)
 def test_what_on_result_raises_comes_out_at_once(way: Way) -> None:
     """A result predicate that raises is a programming error of the caller's, not a failed attempt."""
 

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 import trio
-from drivers import LIBRARIES, WAYS, Scenario, Way, fails, pause, perform, text_of
 
 import forbear
 from forbear import Cancelled, Event, Ticker, retry
 from forbear.testing import virtual_time
+
+from drivers import LIBRARIES, WAYS, Scenario, Way, fails, pause, perform, text_of
 
 FOR_EVER = 3600.0  # a wait that only a cancellation ends; the test hangs if it doesn't
 
@@ -287,7 +288,12 @@ def test_cancel_all_ends_every_wait_of_the_process() -> None:
         except Cancelled as error:
             ended.append(error.reason)
 
-    jobs: list[Callable[[], object]] = [plain, tick, lambda: asyncio.run(in_task()), lambda: trio.run(in_task)]
+    jobs: list[Callable[[], object]] = [
+        plain,
+        tick,
+        lambda: asyncio.run(in_task()),
+        lambda: trio.run(in_task),
+    ]
     threads = [threading.Thread(target=job) for job in jobs]
     for thread in threads:
         thread.start()
@@ -309,7 +315,10 @@ def test_cancel_all_between_attempts(way: Way) -> None:
     def hook(event: Event) -> None:
         forbear.cancel_all("all")
 
-    seen = perform(way, Scenario("all", fails("e1"), {"on": ConnectionError, "on_retry": hook, "backoff": 1}, []))
+    seen = perform(
+        way,
+        Scenario("all", fails("e1"), {"on": ConnectionError, "on_retry": hook, "backoff": 1}, []),
+    )
     assert "Cancelled: all" == text_of(seen.error)
     assert [] == seen.waits
 
@@ -326,7 +335,9 @@ def test_cancelled_in_a_hook(way: Way) -> None:
         scopes.append(stage.scope)
         raise ConnectionError("e1")
 
-    seen = perform(way, Scenario("hook", (step,), {"on": ConnectionError, "on_retry": hook, "backoff": 1}, []))
+    seen = perform(
+        way, Scenario("hook", (step,), {"on": ConnectionError, "on_retry": hook, "backoff": 1}, [])
+    )
     assert "Cancelled: in the hook" == text_of(seen.error)
     assert [] == seen.waits
 
@@ -360,7 +371,6 @@ def test_an_async_scope_cuts_off_when_it_is_cancelled(library: Callable[..., Any
 
 def test_the_error_of_a_cut_names_the_last_failure(library: Callable[..., Any]) -> None:
     """When it cuts into an attempt after a failed one, that failure is the cause."""
-
     for cancel in (True, False):
         calls = []
 
@@ -598,7 +608,9 @@ def test_external_cancellation_is_never_swallowed(during: str, limits: dict[str,
             there.set()
 
     async def main() -> asyncio.Task[Any]:
-        policy = retry(on=lambda error: True, backoff=FOR_EVER if not limits else 20.0, on_retry=hook, **limits)
+        policy = retry(
+            on=lambda error: True, backoff=FOR_EVER if not limits else 20.0, on_retry=hook, **limits
+        )
 
         async def run() -> None:
             await policy.acall(operation)
@@ -622,7 +634,9 @@ def test_external_cancellation_of_a_block(during: str) -> None:
         there = asyncio.Event()
 
         async def run() -> None:
-            async for attempt in retry(on=Exception, backoff=20.0, total_timeout=50, attempt_timeout=50):
+            async for attempt in retry(
+                on=Exception, backoff=20.0, total_timeout=50, attempt_timeout=50
+            ):
                 with attempt:
                     there.set()
                     if during == "attempt":
@@ -642,7 +656,7 @@ def test_external_cancellation_of_a_block(during: str) -> None:
 @pytest.mark.parametrize("limits", [{}, {"total_timeout": 50.0}, {"attempt_timeout": 50.0}])
 @pytest.mark.parametrize("during", ["attempt", "wait"])
 def test_a_trio_cancel_scope_around(during: str, limits: dict[str, float]) -> None:
-    """trio's own cancellation passes through to the scope that asked for it."""
+    """Trio's own cancellation passes through to the scope that asked for it."""
 
     async def operation() -> None:
         if during == "attempt":
@@ -737,11 +751,15 @@ def test_total_timeout_cuts_an_attempt_off(library: Callable[..., Any], form: st
         library(main)
     assert "timeout" == forbear.reason(caught.value)
     assert 1 == len(caught.value.__notes__)
-    assert [("giveup", "timeout", 1)] == [(event.kind, event.reason, event.attempt) for event in told]
+    assert [("giveup", "timeout", 1)] == [
+        (event.kind, event.reason, event.attempt) for event in told
+    ]
 
 
 @pytest.mark.parametrize("form", ["acall", "decorator", "block", "generator"])
-def test_attempt_timeout_is_retried_whatever_on_says(library: Callable[..., Any], form: str) -> None:
+def test_attempt_timeout_is_retried_whatever_on_says(
+    library: Callable[..., Any], form: str
+) -> None:
     """One attempt is cut off, fails with TimeoutError, and the next one begins."""
     policy = retry(on=Oops, attempt_timeout=0.005, attempts=3, backoff=0)
     calls = []

@@ -10,11 +10,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from drivers import LIBRARIES
 
 import forbear
 from forbear import Cancelled, Constant, Delays, Exponential, Stop, Tick, Ticker
 from forbear.testing import virtual_time
+
+from drivers import LIBRARIES
 
 DOUBLING = Exponential(1.0, factor=2.0, cap=60.0, jitter="none")
 
@@ -88,7 +89,9 @@ def test_a_long_body_starts_the_backoff_anew(consume: Consumer) -> None:
         times = ticks_at(consume, Ticker(DOUBLING, reset_after=60), clock, 0, 0, 0, 61, 0)
     assert [0.0, 1.0, 3.0, 7.0, 68.0, 70.0] == times
     with virtual_time() as clock:
-        times = ticks_at(consume, Ticker(DOUBLING, reset_after=timedelta(minutes=1)), clock, 0, 0, 0, 60, 0)
+        times = ticks_at(
+            consume, Ticker(DOUBLING, reset_after=timedelta(minutes=1)), clock, 0, 0, 0, 60, 0
+        )
     assert [0.0, 1.0, 3.0, 7.0, 67.0, 83.0] == times
 
 
@@ -158,7 +161,9 @@ def test_stop_from_the_body(consume: Consumer) -> None:
     """And before the first tick."""
     ticker = Ticker(0)
     numbers: list[int] = []
-    consume(ticker, lambda tick: numbers.append(tick.number) or tick.number == 3 and ticker.stop())  # type: ignore[func-returns-value]
+    consume(
+        ticker, lambda tick: numbers.append(tick.number) or (tick.number == 3 and ticker.stop())
+    )  # type: ignore[func-returns-value]
     assert [1, 2, 3] == numbers
     never = Ticker(0)
     never.stop()

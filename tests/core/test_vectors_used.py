@@ -69,7 +69,10 @@ def _sections_used() -> set[str]:
         for node in ast.walk(ast.parse(path.read_text())):
             used |= {
                 inner.value
-                for inner in (node.slice if isinstance(node, ast.Subscript) else None, *_arguments(node))
+                for inner in (
+                    node.slice if isinstance(node, ast.Subscript) else None,
+                    *_arguments(node),
+                )
                 if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
             }
     return used

@@ -34,7 +34,9 @@ POLICIES = {
     "judged": POLICY.replace(on_result=lambda result: False),
     "told": POLICY.replace(on_success=lambda event: None),
     "limited": POLICY.replace(total_timeout=3600),
-    "all": POLICY.replace(on_result=lambda result: False, on_success=lambda event: None, total_timeout=3600),
+    "all": POLICY.replace(
+        on_result=lambda result: False, on_success=lambda event: None, total_timeout=3600
+    ),
 }
 
 
@@ -45,8 +47,25 @@ POLICIES = {
 def signatures(draw: st.DrawFn) -> tuple[str, list[str]]:
     """Draw a parameter list as text, and its names."""
     # Names that the wrapper's own text could have used too, and some that are hard for everybody.
-    pool = ["fn", "policy", "on_result", "run", "result", "args", "kwargs", "p0", "k0", "KIT", "self", "x", "é", "cut"]
-    names = draw(st.lists(st.sampled_from([*pool, "a", "b", "c", "limit", "error"]), unique=True, max_size=8))
+    pool = [
+        "fn",
+        "policy",
+        "on_result",
+        "run",
+        "result",
+        "args",
+        "kwargs",
+        "p0",
+        "k0",
+        "KIT",
+        "self",
+        "x",
+        "é",
+        "cut",
+    ]
+    names = draw(
+        st.lists(st.sampled_from([*pool, "a", "b", "c", "limit", "error"]), unique=True, max_size=8)
+    )
     kinds = sorted(draw(st.sampled_from("pak")) for _ in names)
     positional_only = [name for name, kind in zip(names, kinds, strict=True) if kind == "p"]
     plain = [name for name, kind in zip(names, kinds, strict=True) if kind == "a"]
@@ -85,7 +104,9 @@ def build(text: str, kind: str) -> Callable[..., Any]:
     return function
 
 
-def play(function: Callable[..., Any], kind: str, args: tuple[int, ...], kwargs: dict[str, int]) -> object:
+def play(
+    function: Callable[..., Any], kind: str, args: tuple[int, ...], kwargs: dict[str, int]
+) -> object:
     """Call it, and return what it gives, or the type and text of the error."""
 
     async def awaited() -> object:
@@ -125,9 +146,13 @@ def test_every_signature_is_kept(
     text, names = made
     bare = build(text, kind)
     decorated = POLICIES[policy](bare)
-    assert inspect.signature(bare, follow_wrapped=False) == inspect.signature(decorated, follow_wrapped=False)
+    assert inspect.signature(bare, follow_wrapped=False) == inspect.signature(
+        decorated, follow_wrapped=False
+    )
     assert inspect.getfullargspec(bare) == inspect.getfullargspec(decorated)
-    given_names = data.draw(st.lists(st.sampled_from([*names, "unknown"]), unique=True)) if names else []
+    given_names = (
+        data.draw(st.lists(st.sampled_from([*names, "unknown"]), unique=True)) if names else []
+    )
     kwargs = dict.fromkeys(given_names, 7)
     assert play(bare, kind, tuple(args), kwargs) == play(decorated, kind, tuple(args), kwargs)
 
@@ -169,7 +194,15 @@ def test_defaults_and_attributes() -> None:
 
     function.mark = "kept"  # type: ignore[attr-defined]
     decorated = POLICY(function)
-    for name in ("__name__", "__qualname__", "__doc__", "__module__", "__defaults__", "__kwdefaults__", "mark"):
+    for name in (
+        "__name__",
+        "__qualname__",
+        "__doc__",
+        "__module__",
+        "__defaults__",
+        "__kwdefaults__",
+        "mark",
+    ):
         assert getattr(function, name) == getattr(decorated, name)
     assert function.__annotations__ == decorated.__annotations__
     assert decorated.__wrapped__ is function  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,7 +139,6 @@ def test_minus_zero_becomes_zero() -> None:
 
 def test_numpy_scalars_are_numbers_and_its_timedelta_is_none() -> None:
     """Numpy's floats and ints count; its timedelta64, which forgets its unit as a float, does not."""
-    numpy = pytest.importorskip("numpy")
     assert 0.5 == seconds("base", numpy.float32(0.5))
     assert 3.0 == seconds("base", numpy.int64(3))
     assert 3 == count("attempts", numpy.int64(3))

@@ -111,7 +111,7 @@ class Attempts(Attempt):
                 raise StopIteration
             if state == OFFERED:
                 raise self._not_entered()
-            if state == FAILED and self._run is not None and not _drive.waited(self._run):
+            if state == FAILED and self._run is not None and _drive.waited(self._run) is None:
                 error = self._run.pop()
                 self._end()
                 try:
@@ -136,7 +136,12 @@ class Attempts(Attempt):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if error is None and self._run is self._limit is self._rules.on_success is None:
+        if (
+            error is None
+            and self._run is None
+            and self._limit is None
+            and self._rules.on_success is None
+        ):
             self._state = DONE
             return False
         if isinstance(error, Exception):
@@ -219,7 +224,7 @@ class AsyncAttempts(Attempt):
         error = run.error
         if await _drive.atold(run, self._verdict) == OVER and run.instead is None:
             return error
-        return None if await _drive.awaited(run) else run.pop()
+        return run.pop() if await _drive.awaited(run) is None else None
 
     def __enter__(self) -> Self:
         if self._state != OFFERED:

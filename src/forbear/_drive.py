@@ -85,18 +85,18 @@ def failed(run: Run, cut: AttemptCut | None = None) -> bool:
     return True
 
 
-def settled(run: Run, result: object) -> bool:
-    """Deal with a returned value; true accepts it, or gives up with it."""
+def settled(run: Run, result: object) -> Run | None:
+    """Deal with a returned value; None accepts it, or gives up with it."""
     try:
         judge = run.rules.on_result
         if judge is not None and judge(result):
-            return refused(run, result)
+            return None if refused(run, result) else run
         run.close()
         succeeded(run.rules, run, result)
     except BaseException:
         run.close()
         raise
-    return True
+    return None
 
 
 def refused(run: Run, result: object) -> bool:
@@ -119,22 +119,22 @@ def succeeded(rules: Rules, who: object, result: object) -> None:
             call_hook(hook, event)
 
 
-def waited(run: Run) -> bool:
-    """Wait before the next attempt; false when something else is to be raised in the error's place."""
+def waited(run: Run) -> Run | None:
+    """Wait before the next attempt; None when something else is to be raised in the error's place."""
     if not run.pending:
-        return True
+        return run
     if run.instead is not None:
-        return False
+        return None
     if run.delay > 0.0:
         try:
             _pause(run)
             if run.is_cancelled():
                 tell_giveup(run)
-                return False
+                return None
         except BaseException:
             run.close()
             raise
-    return True
+    return run
 
 
 def _retrying(run: Run) -> int:
@@ -228,18 +228,18 @@ async def afailed(run: Run, cut: AttemptCut | None = None) -> bool:
     return True
 
 
-async def asettled(run: Run, result: object) -> bool:
-    """Deal with a returned value; true accepts it, or gives up with it."""
+async def asettled(run: Run, result: object) -> Run | None:
+    """Deal with a returned value; None accepts it, or gives up with it."""
     try:
         judge = run.rules.on_result
         if judge is not None and judge(result):
-            return await arefused(run, result)
+            return None if await arefused(run, result) else run
         run.close()
         await asucceeded(run.rules, run, result)
     except BaseException:
         run.close()
         raise
-    return True
+    return None
 
 
 async def arefused(run: Run, result: object) -> bool:
@@ -262,22 +262,22 @@ async def asucceeded(rules: Rules, who: object, result: object) -> None:
             await acall_hook(hook, event)
 
 
-async def awaited(run: Run) -> bool:
-    """Wait before the next attempt; false when something else is to be raised in the error's place."""
+async def awaited(run: Run) -> Run | None:
+    """Wait before the next attempt; None when something else is to be raised in the error's place."""
     if not run.pending:
-        return True
+        return run
     if run.instead is not None:
-        return False
+        return None
     if run.delay > 0.0:
         try:
             await _apause(run)
             if run.is_cancelled():
                 await atell_giveup(run)
-                return False
+                return None
         except BaseException:
             run.close()
             raise
-    return True
+    return run
 
 
 async def _aretrying(run: Run) -> int:

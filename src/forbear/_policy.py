@@ -135,9 +135,9 @@ class Policy(Rules):
                     if run is None and self.on_result is self.on_success is None:
                         return result
                     run = run or Run(self, fn, began)
-                    if settled(run, result):
+                    if settled(run, result) is None:
                         return result
-                if not waited(run):
+                if waited(run) is None:
                     raise run.pop()
         finally:
             if limit is not None:
@@ -176,9 +176,9 @@ class Policy(Rules):
                     if run is None and self.on_result is self.on_success is None:
                         return result
                     run = run or Run(self, fn, began)
-                    if await asettled(run, result):
+                    if await asettled(run, result) is None:
                         return result
-                if not await awaited(run):
+                if await awaited(run) is None:
                     raise run.pop()  # noqa: TRY301 (here, so that no frame of forbear's stands between)
         except BaseException:
             if limit is not None and limit.is_over():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._rules import Rules
     from ._scope import Node
 
-__all__ = ["AGAIN", "OVER", "PASS", "Run"]
+__all__ = ["AGAIN", "OVER", "PASS", "Run", "again"]
 
 # Verdicts. PASS: not ours, the error passes untouched. OVER: trying ends. AGAIN: wait, then try once more.
 PASS, OVER, AGAIN = 0, 1, 2
@@ -134,30 +134,6 @@ class Run:
         return self.clock.now() - self.started
 
     # -- the decision
-
-    def again(self) -> bool:
-        """
-        Decide in one step about a failure like the one before, in a call that retries at once; false: judge it.
-
-        The error that is just being handled is of a type that was found plain; it has no cause and no hint, is
-        not the last, nobody has ended trying anywhere since, and nobody listens. Then signals, marks,
-        cancellations, limits and hooks have nothing to say, and the delay is none. This is `judge` without what
-        can't apply: where nothing is waited for, its cost is the cost of a retry.
-        """
-        error: Any = exception()
-        kind: Any = type(error)
-        if kind is not self._known or EPOCH.count != self._seen or error.__cause__ is not None:
-            return False
-        number = self.number + 1
-        if number == self.attempts or getattr(error, "retry_after", None) is not None:
-            return False
-        log, root = _events.log, _events.root
-        if log is None or root is None or log.handlers or root.handlers or _events.listeners:
-            return False
-        self.number = number
-        self.error = error
-        self._last[number % 3] = error.args
-        return True
 
     def judge(self, error: Exception, *, cut: bool = False) -> int:
         """
@@ -402,6 +378,33 @@ class Run:
             self._leave_trace()
         self.error = self.instead = self.result = self._carried = self._again = None
         self._mark = None
+
+
+def again(run: Run | None) -> Run | None:
+    """
+    Decide in one step about a failure like the one before, in a call that retries at once; None: judge it.
+
+    The error that is just being handled is of a type that was found plain; it has no cause and no hint, is
+    not the last, nobody has ended trying anywhere since, and nobody listens. Then signals, marks,
+    cancellations, limits and hooks have nothing to say, and the delay is none. This is `judge` without what
+    can't apply: where nothing is waited for, its cost is the cost of a retry.
+    """
+    if run is None:
+        return None
+    error: Any = exception()
+    kind: Any = type(error)
+    if kind is not run._known or EPOCH.count != run._seen or error.__cause__ is not None:
+        return None
+    number = run.number + 1
+    if number == run.attempts or getattr(error, "retry_after", None) is not None:
+        return None
+    log, root = _events.log, _events.root
+    if log is None or root is None or log.handlers or root.handlers or _events.listeners:
+        return None
+    run.number = number
+    run.error = error
+    run._last[number % 3] = error.args
+    return run
 
 
 def _is_plain(error: BaseException) -> bool:

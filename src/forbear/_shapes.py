@@ -12,9 +12,10 @@ import re
 import sys
 import types
 
-from . import _drive, _frames, _notes
+from . import _drive, _frames
 from ._limits import AttemptCut, CallCut, acut_off, open_cut
-from ._run import Run
+from ._notes import EPOCH
+from ._run import Run, again
 from ._scope import close_limit, open_limit
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ CO_VARARGS, CO_VARKEYWORDS = 0x04, 0x08
 # What the compiled shapes reach for once an attempt has failed. They are constants of the code objects, so that
 # nothing is looked up, and nothing has to be found in the function's own module.
 TOOLS: dict[str, Any] = {name: getattr(_drive, name) for name in _drive.__all__}
-TOOLS |= {"Run": Run, "again": Run.again, "pop": Run.pop, "EPOCH": _notes.EPOCH}
+TOOLS |= {"Run": Run, "again": again, "pop": Run.pop, "EPOCH": EPOCH}
 TOOLS |= {"open_limit": open_limit, "close_limit": close_limit}
 TOOLS |= {
     "open_cut": open_cut,
@@ -54,15 +55,15 @@ except:
         raise
 {ok}
 while True:
-    if run.pending and not @waited(run):
+    if run.pending and @waited(run) is None:
         raise @pop(run)
     try:
         {again}
     except:
-        if not @again(run) and @failed(run):
+        if @again(run) is None and @failed(run):
             raise
     else:
-        if @settled(run, result):
+        if @settled(run, result) is None:
             return result
 """
 
@@ -75,16 +76,17 @@ while True:
     try:
         {again}
     except:
-        if run is None or not @again(run):
-            run = await @adealt(run, policy, fn, began{cut})
-            if run is None:
-                raise
+        if @again(run) is not None:
+            continue
+        run = await @adealt(run, policy, fn, began{cut})
+        if run is None:
+            raise
     else:
         if run is None:
             {ok}
-        elif await @asettled(run, result):
+        elif await @asettled(run, result) is None:
             return result
-    if run.pending and not await @awaited(run):
+    if await @awaited(run) is None:
         raise @pop(run)
 """
 
@@ -111,7 +113,7 @@ while True:
         elif policy.on_success is not None:
             {await_}@{a}succeeded(policy, fn, item)
         break
-    if not {await_}@{a}waited(run):
+    if {await_}@{a}waited(run) is None:
         raise @pop(run)
 """
 

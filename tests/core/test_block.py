@@ -8,16 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ways import LIBRARIES
 
 import forbear
 from forbear import Cancelled, ConfigError, Event, retry
 from forbear.testing import virtual_time
 
-from drivers import LIBRARIES
-
 
 class Oops(Exception):
     """What fails here."""
+
+
+def fail() -> None:
+    raise Oops
 
 
 POLICY = retry(on=Oops, attempts=4, backoff=1)
@@ -285,7 +288,7 @@ def test_total_timeout_over_in_an_async_block_between_attempts(library: Callable
             try:
                 async for attempt in POLICY.replace(total_timeout=10, attempts=None):
                     with attempt:
-                        raise Oops
+                        fail()
                     clock.advance(9.5)
             except Oops as error:
                 return forbear.reason(error)

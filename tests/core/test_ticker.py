@@ -10,12 +10,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from ways import LIBRARIES
 
 import forbear
 from forbear import Cancelled, Constant, Delays, Exponential, Stop, Tick, Ticker
 from forbear.testing import virtual_time
-
-from drivers import LIBRARIES
 
 DOUBLING = Exponential(1.0, factor=2.0, cap=60.0, jitter="none")
 
@@ -202,8 +201,7 @@ def test_an_async_scope_cuts_the_loop_off() -> None:
     async def main() -> list[int]:
         numbers = []
         async with forbear.scope(timeout=0.05):
-            async for tick in Ticker(0.02):
-                numbers.append(tick.number)
+            numbers.extend([tick.number async for tick in Ticker(0.02)])
         return numbers
 
     numbers = asyncio.run(main())

@@ -12,7 +12,7 @@ import forbear
 HOME = Path(forbear.__file__).parent
 
 PAIRS = [
-    ("_drive.py", "begun", "abegun"),
+    ("_drive.py", "dealt", "adealt"),
     ("_drive.py", "failed", "afailed"),
     ("_drive.py", "settled", "asettled"),
     ("_drive.py", "refused", "arefused"),
@@ -37,25 +37,27 @@ TWINS = {second: first for _, first, second in PAIRS} | {
 class Plain(ast.NodeTransformer):
     """Take away what makes a function async, its documentation, and the difference of names."""
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:  # noqa: N802
-        plain = ast.FunctionDef(**{field: getattr(node, field, None) for field in ast.FunctionDef._fields})
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        plain = ast.FunctionDef(
+            **{field: getattr(node, field, None) for field in ast.FunctionDef._fields}
+        )
         return self.visit_FunctionDef(ast.copy_location(plain, node))
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.name = TWINS.get(node.name, node.name)
         if ast.get_docstring(node) is not None:
             node.body = node.body[1:]
         self.generic_visit(node)
         return node
 
-    def visit_Await(self, node: ast.Await) -> ast.AST:  # noqa: N802
+    def visit_Await(self, node: ast.Await) -> ast.AST:
         return self.visit(node.value)  # type: ignore[no-any-return]
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         node.id = TWINS.get(node.id, node.id)
         return node
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
         node.attr = TWINS.get(node.attr, node.attr)
         return node
@@ -99,7 +101,9 @@ def test_no_twin_is_left_out() -> None:
     """Every async function of the drivers with a sync one beside it is compared."""
     tree = ast.parse((HOME / "_drive.py").read_text())
     plain = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    compared = {second for _, _, second in PAIRS} | {"acall_hook"}  # which awaits what the other refuses
+    compared = {second for _, _, second in PAIRS} | {
+        "acall_hook"
+    }  # which awaits what the other refuses
     alone = {
         node.name
         for node in tree.body

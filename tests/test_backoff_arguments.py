@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import numpy
+import numpy as np
 import pytest
 
 from forbear import (
@@ -158,7 +158,7 @@ def test_settings_beyond_the_obvious_are_keyword_only() -> None:
 
 def test_values_of_arrays_are_refused_without_being_asked_for_their_truth() -> None:
     """An array compares element by element; a refusal must not trip over that."""
-    array = numpy.array([1.0, 2.0])
+    array = np.array([1.0, 2.0])
     for name, make in [*SECONDS, *CAPS, *NUMBERS, *JITTERS]:
         refusal(name, make, array)
     refusal("then", lambda then: Delays(1, then=then), array)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-import numpy
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,10 +139,10 @@ def test_minus_zero_becomes_zero() -> None:
 
 def test_numpy_scalars_are_numbers_and_its_timedelta_is_none() -> None:
     """Numpy's floats and ints count; its timedelta64, which forgets its unit as a float, does not."""
-    assert 0.5 == seconds("base", numpy.float32(0.5))
-    assert 3.0 == seconds("base", numpy.int64(3))
-    assert 3 == count("attempts", numpy.int64(3))
-    for bad in (numpy.timedelta64(5, "ns"), numpy.bool_(True), numpy.array([1.0, 2.0])):
+    assert 0.5 == seconds("base", np.float32(0.5))
+    assert 3.0 == seconds("base", np.int64(3))
+    assert 3 == count("attempts", np.int64(3))
+    for bad in (np.timedelta64(5, "ns"), np.bool_(True), np.array([1.0, 2.0])):
         assert "base must be" in refusal(seconds, "base", bad)
 
 

@@ -44,6 +44,8 @@ class Unshowable:
         raise RuntimeError
 
 
+NAN, INF = float("nan"), float("inf")
+
 BAD_SECONDS: tuple[Any, ...] = (
     NAN,
     INF,

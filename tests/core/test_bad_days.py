@@ -1,0 +1,314 @@
+"""Bad days: errors that misbehave, texts that are no line; each has an outcome that is tested."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import forbear
+from forbear import (
+    retry,
+)
+from forbear.testing import virtual_time
+
+from drivers import logged_to
+
+
+class Oops(Exception):
+    """What fails here."""
+
+
+def policy(**given: Any) -> Any:
+    """Make a policy."""
+    return retry(**({"on": Oops} | given))
+
+
+class Unshowable:
+    """A value whose repr raises."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+class NoText(Oops):
+    """Its str raises."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+class NotAText(Oops):
+    """Its str is no text."""
+
+    def __str__(self) -> str:
+        return 5  # type: ignore[return-value]  # noqa: PLE0307 (that is the case)
+
+
+class NoNote(Oops):
+    """It takes no note."""
+
+    def add_note(self, note: str) -> None:
+        raise RuntimeError("no notes")
+
+
+class Frozen(Oops):
+    """It takes no attribute."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("frozen")
+
+
+class Slotted(Oops):
+    """It has slots; as every exception, it has a dict beside them."""
+
+    __slots__ = ("field",)
+
+
+class BadNotes(Oops):
+    """Its notes are no list."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        self.__notes__ = "text"
+
+
+class BadHint(Oops):
+    """Reading its hint raises."""
+
+    @property
+    def retry_after(self) -> float:
+        raise RuntimeError("no hint")
+
+
+class EvilGetattr(Oops):
+    """Every unknown attribute raises."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(f"no {name}")
+
+
+class Unequal(Oops):
+    """It can't be compared, hashed or tested for truth."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no comparison")
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("no truth")
+
+
+def cyclic() -> Exception:
+    """Make an error whose causes and contexts point at each other."""
+    first, second = Oops("first"), Oops("second")
+    first.__cause__, second.__cause__ = second, first
+    first.__context__, second.__context__ = second, first
+    return first
+
+
+def deep() -> Exception:
+    """Make an error with ten thousand causes."""
+    error = Oops("bottom")
+    for _ in range(10_000):
+        outer = Oops("outer")
+        outer.__cause__ = error
+        error = outer
+    return error
+
+
+def deep_group() -> Exception:
+    """Make a group in a group in a group ..."""
+    error: Exception = Oops("bottom")
+    for _ in range(500):
+        error = ExceptionGroup("g", [error])
+    return error
+
+
+MISBEHAVING: list[Callable[[], Exception]] = [
+    lambda: NoText("x"),
+    lambda: NotAText("x"),
+    lambda: NoNote("x"),
+    lambda: Frozen("x"),
+    lambda: Slotted("x"),
+    lambda: BadNotes("x"),
+    lambda: BadHint("x"),
+    lambda: EvilGetattr("x"),
+    lambda: Unequal("x"),
+    lambda: Oops(NoText("inside")),
+    lambda: Oops(Unshowable()),
+    cyclic,
+    deep,
+    deep_group,
+    lambda: ExceptionGroup("wide", [Oops(n) for n in range(5000)]),
+]
+IDS = [
+    "NoText",
+    "NotAText",
+    "NoNote",
+    "Frozen",
+    "Slotted",
+    "BadNotes",
+    "BadHint",
+    "EvilGetattr",
+    "Unequal",
+    "Oops-NoText",
+    "Oops-Unshowable",
+    "cyclic",
+    "deep",
+    "deep-group",
+    "wide-group",
+]
+
+
+class Lines(logging.Handler):
+    """A handler that keeps what is logged, as a formatter would write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+# -- bad days: errors that misbehave
+
+
+@pytest.mark.parametrize("make", MISBEHAVING, ids=IDS)
+@pytest.mark.parametrize("same", [True, False], ids=["same object", "new objects"])
+@pytest.mark.parametrize("form", ["call", "acall", "block"])
+def test_an_error_that_misbehaves_comes_out(
+    form: str, same: bool, make: Callable[[], Exception]
+) -> None:
+    """The very object, after all attempts, with one line of log each, whatever it does to who looks at it."""
+    kept = make()
+    raised: list[Exception] = []
+    handler = Lines()
+
+    def step() -> None:
+        error = kept if same else make()
+        raised.append(error)
+        raise error
+
+    async def astep() -> None:
+        step()
+
+    made = retry(on=Oops, attempts=3, backoff=0.5, nested="allow", name="p")
+    with (
+        virtual_time() as clock,
+        logged_to(handler),
+        pytest.raises((Oops, ExceptionGroup)) as caught,
+    ):
+        if form == "call":
+            made.call(step)
+        elif form == "acall":
+            asyncio.run(made.acall(astep))  # type: ignore[arg-type]
+        else:
+            for attempt in made:
+                with attempt:
+                    step()
+    assert caught.value is raised[-1]
+    assert 3 == len(raised)
+    assert [0.5, 0.5] == clock.waits
+    assert 3 == len(handler.lines)
+    assert all("\n" not in line and len(line) < 1500 for line in handler.lines)
+
+
+def test_what_takes_a_mark_but_no_note_still_has_a_reason() -> None:
+    """And the other way round; what takes neither is left alone."""
+    outcomes = {}
+    for kind in (NoNote, Frozen, Slotted, BadNotes):
+
+        def step(kind: type[Oops] = kind) -> None:
+            raise kind("x")
+
+        with pytest.raises(kind) as caught:
+            retry(on=Oops, attempts=2, backoff=0).call(step)
+        outcomes[kind.__name__] = forbear.reason(caught.value)
+    assert {
+        "NoNote": "attempts",
+        "Frozen": None,
+        "Slotted": "attempts",
+        "BadNotes": "attempts",
+    } == outcomes
+
+
+TEXTS = [
+    "",
+    " ",
+    "x" * 10**6,
+    "%s %d %(x)s %",
+    "two\nlines",
+    "a\r\nb\x00\x1b[31m",
+    "é\u2028ß\ud800",
+    "{} {0}",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text)[:20])
+def test_every_text_stays_one_short_line(text: str) -> None:
+    """In the log and in the note: printable, on one line, at most 500 characters for a failure."""
+    handler = Lines()
+
+    def step() -> None:
+        raise Oops(text)
+
+    with logged_to(handler), pytest.raises(Oops) as caught:
+        retry(on=Oops, attempts=2, backoff=0, name="p").call(step)
+    for line in (*handler.lines, *caught.value.__notes__[0].split("\n")):
+        assert line.isprintable()
+        assert len(line) < 700
+    assert 3 == len(caught.value.__notes__[0].split("\n"))
+
+
+@given(st.text(), st.text())
+def test_describe_is_one_short_printable_line(text: str, name: str) -> None:
+    """Whatever the text is."""
+    from forbear._notes import describe, one_line  # noqa: PLC0415
+
+    line = describe(Oops(text, name) if name else Oops(text))
+    assert line.startswith("Oops")
+    assert len(line) <= 500
+    assert line.isprintable()
+    assert one_line(line) == line
+
+
+def test_a_describe_of_ones_own() -> None:
+    """Its text is what notes and logs show; where it fails, the default does."""
+    for describe, expected in (
+        (lambda error: "secret kept", "secret kept"),
+        (lambda error: 5, "Oops: token=abc"),
+        (lambda error: 1 / 0, "Oops: token=abc"),
+        (lambda error: "two\nlines", "two lines"),
+        (lambda error: "x" * 10_000, "x" * 497 + "..."),
+    ):
+        handler = Lines()
+
+        def step() -> None:
+            raise Oops("token=abc")
+
+        with logged_to(handler), pytest.raises(Oops) as caught:
+            retry(on=Oops, attempts=2, backoff=0, describe=describe).call(step)
+        assert all(line.endswith(expected) for line in handler.lines)
+        assert caught.value.__notes__[0].endswith(f"attempt 2: {expected}")
+
+
+def test_names_are_one_short_line() -> None:
+    """A policy's name with line breaks doesn't break the log."""
+    handler = Lines()
+
+    def step() -> None:
+        raise Oops("x")
+
+    with logged_to(handler), pytest.raises(Oops):
+        retry(on=Oops, attempts=2, backoff=0, name="a\nb%s" + "x" * 5000).call(step)
+    assert all("\n" not in line and len(line) < 500 for line in handler.lines)

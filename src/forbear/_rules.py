@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Rules"]
 
 NESTED = ("warn", "stop", "allow")
+HOOK = "lambda event: print(event.attempt, event.error)"  # one that works
 
 FIELDS = (
     "on",
@@ -106,53 +107,38 @@ class Rules:
         on_giveup: Hook | None = None,
         on_success: Hook | None = None,
     ) -> None:
-        give = object.__setattr__
-        give(self, "on", on)
-        give(self, "_on_types", _checks.match("on", on))
-        give(self, "_asks_on", on)
-        give(self, "giveup", giveup)
-        give(self, "_asks_giveup", giveup)
-        give(self, "_giveup_types", None if giveup is None else _checks.match("giveup", giveup))
-        give(
-            self,
-            "on_result",
-            _checks.function("on_result", on_result, "lambda response: response.status == 503"),
-        )
-        give(self, "attempts", count("attempts", attempts, none=True))
-        give(self, "total_timeout", seconds("total_timeout", total_timeout, none=True))
-        give(self, "attempt_timeout", _checks.limit("attempt_timeout", attempt_timeout))
-        table = (
-            ByType(dict(backoff)) if isinstance(backoff, dict) else backoff
-        )  # a copy: dicts change
-        give(self, "backoff", table if isinstance(table, ByType) else as_backoff("backoff", table))
-        give(self, "_plain_backoff", None if isinstance(table, ByType) else self.backoff)
-        give(
-            self,
-            "hint",
-            _checks.function("hint", hint, "lambda error: error.headers.get('x-wait')"),
-        )
-        give(self, "hint_jitter", number("hint_jitter", hint_jitter, low=0.0, high=1.0))
-        give(self, "max_hint", seconds("max_hint", max_hint, none=True))
-        give(self, "nested", _checks.one_of("nested", nested, NESTED))
-        give(self, "name", _checks.name(name))
-        give(
-            self,
-            "describe",
-            _checks.function(
+        # A copy of the dict: dicts change.
+        table = ByType(dict(backoff)) if isinstance(backoff, dict) else backoff
+        checked = {
+            "on": on,
+            "_on_types": _checks.match("on", on),
+            "_asks_on": on,
+            "giveup": giveup,
+            "_giveup_types": None if giveup is None else _checks.match("giveup", giveup),
+            "_asks_giveup": giveup,
+            "on_result": _checks.function(
+                "on_result", on_result, "lambda response: response.status == 503"
+            ),
+            "attempts": count("attempts", attempts, none=True),
+            "total_timeout": seconds("total_timeout", total_timeout, none=True),
+            "attempt_timeout": _checks.limit("attempt_timeout", attempt_timeout),
+            "backoff": table if isinstance(table, ByType) else as_backoff("backoff", table),
+            "hint": _checks.function("hint", hint, "lambda error: error.headers.get('x-wait')"),
+            "hint_jitter": number("hint_jitter", hint_jitter, low=0.0, high=1.0),
+            "max_hint": seconds("max_hint", max_hint, none=True),
+            "nested": _checks.one_of("nested", nested, NESTED),
+            "name": _checks.name(name),
+            "describe": _checks.function(
                 "describe", describe, "lambda error: type(error).__name__", none=False
             ),
-        )
-        for hook, value in (
-            ("on_retry", on_retry),
-            ("on_giveup", on_giveup),
-            ("on_success", on_success),
-        ):
-            give(
-                self,
-                hook,
-                _checks.function(hook, value, "lambda event: print(event.attempt, event.error)"),
-            )
-        give(self, "at_once", self._at_once())
+            "on_retry": _checks.function("on_retry", on_retry, HOOK),
+            "on_giveup": _checks.function("on_giveup", on_giveup, HOOK),
+            "on_success": _checks.function("on_success", on_success, HOOK),
+        }
+        checked["_plain_backoff"] = None if isinstance(table, ByType) else checked["backoff"]
+        for field, value in checked.items():
+            object.__setattr__(self, field, value)
+        object.__setattr__(self, "at_once", self._at_once())
 
     if TYPE_CHECKING:
         # Set through object.__setattr__, so that nobody else can.

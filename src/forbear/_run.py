@@ -12,8 +12,9 @@ from __future__ import annotations
 import sys
 
 from . import _events, _notes, _scope
+from ._again import is_plain
 from ._groups import holds_never
-from ._hints import Permanent, RetryAfter, as_hint, signals
+from ._hints import RetryAfter, as_hint, signals
 from ._notes import EPOCH, name_of
 from .backoff import chance
 from .errors import NEVER, Cancelled, ConfigError
@@ -27,14 +28,12 @@ if TYPE_CHECKING:
     from ._rules import Rules
     from ._scope import Node
 
-__all__ = ["AGAIN", "OVER", "PASS", "Run", "again"]
+__all__ = ["AGAIN", "OVER", "PASS", "Run"]
 
 # Verdicts. PASS: not ours, the error passes untouched. OVER: trying ends. AGAIN: wait, then try once more.
 PASS, OVER, AGAIN = 0, 1, 2
 
 # What a clock's last digits may be off by when seconds are added up: a nanosecond, as the finest clocks count.
-exception = sys.exception
-
 GRAIN = 1e-9
 LONGEST = sys.float_info.max
 
@@ -213,7 +212,7 @@ class Run:
             return not rules.gives_up(error)
         if not rules.matches(error):
             return False
-        if self.scope is None and rules.at_once and _is_plain(error):
+        if self.scope is None and rules.at_once and is_plain(error):
             self._known = type(error)
         return True
 
@@ -378,44 +377,6 @@ class Run:
             self._leave_trace()
         self.error = self.instead = self.result = self._carried = self._again = None
         self._mark = None
-
-
-def again(run: Run | None) -> Run | None:
-    """
-    Decide in one step about a failure like the one before, in a call that retries at once; None: judge it.
-
-    The error that is just being handled is of a type that was found plain; it has no cause and no hint, is
-    not the last, nobody has ended trying anywhere since, and nobody listens. Then signals, marks,
-    cancellations, limits and hooks have nothing to say, and the delay is none. This is `judge` without what
-    can't apply: where nothing is waited for, its cost is the cost of a retry.
-    """
-    if run is None:
-        return None
-    error: Any = exception()
-    kind: Any = type(error)
-    if kind is not run._known or EPOCH.count != run._seen or error.__cause__ is not None:
-        return None
-    number = run.number + 1
-    if number == run.attempts or getattr(error, "retry_after", None) is not None:
-        return None
-    log, root = _events.log, _events.root
-    if log is None or root is None or log.handlers or root.handlers or _events.listeners:
-        return None
-    run.number = number
-    run.error = error
-    run._last[number % 3] = error.args
-    return run
-
-
-def _is_plain(error: BaseException) -> bool:
-    """Tell whether errors of this type are told by their arguments, and by nothing else."""
-    kind = type(error)
-    return (
-        kind.__str__ is BaseException.__str__
-        and error.__cause__ is None
-        and not isinstance(error, BaseExceptionGroup)
-        and not isinstance(error, RetryAfter | Permanent)
-    )
 
 
 def _readable(delay: object) -> float:

@@ -13,9 +13,10 @@ import sys
 import types
 
 from . import _drive, _frames
+from ._again import again
 from ._limits import AttemptCut, CallCut, acut_off, open_cut
 from ._notes import EPOCH
-from ._run import Run, again
+from ._run import Run
 from ._scope import close_limit, open_limit
 
 TYPE_CHECKING = False

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-MISUSED, RUN_FAILED, INTERRUPTED, PIPE_CLOSED = 2, 125, 130, 141
+FAILED, MISUSED, RUN_FAILED, INTERRUPTED, PIPE_CLOSED = 1, 2, 125, 130, 141
 
 HELP = """\
 usage: forbear COMMAND ...
 
-Retries, backoff and one operation per name.
+Retries and backoff, tried out and used from the command line.
 
 commands:
   explain    what a policy does at worst: its waits as a table and a picture
@@ -52,9 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     word, *rest = [*(sys.argv[1:] if argv is None else argv)] or [""]
     try:
-        code = _command(word)(rest)
-        if sys.stdout is not None:  # None: it was closed from the start
-            sys.stdout.flush()
+        return _ended(word, rest)
     except ConfigError as error:
         say(str(error))
         # 2 would pass for an exit code of the command that `run` was to run.
@@ -62,6 +60,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _close_stdout()
         return PIPE_CLOSED
+    except OSError as error:  # a full disk, say
+        _close_stdout()
+        say(f"can't write: {error.strerror}")
+        return RUN_FAILED if word == "run" else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
@@ -70,6 +72,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A defect of ours; exit code 1 would pass for one of the command's.
         sys.excepthook(type(error), error, error.__traceback__)
         return RUN_FAILED
+
+
+def _ended(word: str, rest: list[str]) -> int:
+    """Run one command until all it has printed is written, because that may fail as well."""
+    try:
+        code = _command(word)(rest)
+    except SystemExit as end:  # how argparse ends after a help text
+        code = end.code if isinstance(end.code, int) else 0
+    if sys.stdout is not None:  # None: it was closed from the start
+        sys.stdout.flush()
     return code
 
 
@@ -93,7 +105,7 @@ def _command(word: str) -> Callable[[list[str]], int]:
     if word in {"-V", "--version"}:
         return _version
     if not word:
-        raise ConfigError("a command is missing; for example forbear explain, or forbear --help")
+        return _no_command
     raise ConfigError(
         f"the command must be explain, run or demo, not {word!r:.80}; for example forbear explain"
     )
@@ -102,6 +114,13 @@ def _command(word: str) -> Callable[[list[str]], int]:
 def _help(_: list[str]) -> int:
     print(HELP, end="")
     return 0
+
+
+def _no_command(_: list[str]) -> int:
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(HELP)
+    return MISUSED
 
 
 def _version(_: list[str]) -> int:

@@ -110,7 +110,8 @@ def attempts_of(text: str | None) -> int | None:
         found: object = int(text)
     except ValueError:
         found = text
-    return count("--attempts", found, none=True, example="--attempts 5, or --attempts none")
+    # "or None" would be Python; here it is a word, and the example has it.
+    return count("--attempts", found, example="--attempts 5, or --attempts none for no limit")
 
 
 class Spec:
@@ -129,6 +130,7 @@ class Spec:
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.given: dict[str, str] = {}
+        self._said: dict[str, str] = {}  # the same by how the user wrote their names
 
     @classmethod
     def read(cls, text: str) -> Spec:
@@ -194,6 +196,7 @@ class Spec:
         if not text:
             raise ConfigError(f"{said or key} must have a value; for example {self.example}")
         self.given[name] = text
+        self._said[name] = said or key
 
     def backoff(self) -> Backoff:
         """Return the backoff; what it can't be given is a ConfigError."""
@@ -201,10 +204,11 @@ class Spec:
         needed = KINDS[kind].split("|")[0].split()
         missing = [name for name in needed if name not in self.given]
         if missing:
-            raise ConfigError(f"{kind} needs {_and(missing)}; for example {self.example}")
+            what = "its waits" if kind == "delays" else _and(missing)
+            raise ConfigError(f"{kind} needs {what}; for example {self.example}")
         if kind == "delays":
             return self._delays()
-        values = {name: _value(name, text) for name, text in self.given.items()}
+        values = {name: self._value(name, text) for name, text in self.given.items()}
         if self.preset is not None:
             own = {name: getattr(self.preset, name) for name in self.preset.__match_args__}
             values = {**own, **values}
@@ -213,26 +217,25 @@ class Spec:
 
     def _delays(self) -> Backoff:
         texts = self.given["delays"].split(",")
-        waits = [seconds_of(f"delays[{i}]", text.strip()) for i, text in enumerate(texts)]
+        waits = [
+            seconds_of(f"delays[{i}]", text.strip(), example=self.example)
+            for i, text in enumerate(texts)
+        ]
         ending: Any = self.given.get("then", "stop")  # which words there are is said by Delays
         return backoff.Delays(*waits, then=ending)
 
-
-def _value(name: str, text: str) -> object:
-    """Read one parameter; whether its value makes sense is left to the constructor."""
-    if name == "jitter":
-        if text.lower() in {"none", "full", "equal"}:
+    def _value(self, name: str, text: str) -> object:
+        """Read one parameter; whether its value makes sense is left to the constructor."""
+        if name == "jitter" and text.lower() in {"none", "full", "equal"}:
             return text.lower()
-        try:
-            return float(text)
-        except ValueError:
-            return text
-    if name in {"factor", "power"}:
-        try:
-            return float(text)
-        except ValueError:
-            return text
-    return None if name == "cap" and text.lower() == "none" else seconds_of(name, text)
+        if name in {"jitter", "factor", "power"}:
+            try:
+                return float(text)
+            except ValueError:
+                return text
+        if name == "cap" and text.lower() == "none":
+            return None
+        return seconds_of(self._said[name], text, example=self.example)
 
 
 def _kind(name: str) -> str:

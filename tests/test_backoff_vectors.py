@@ -61,11 +61,13 @@ GROWTH_DEVIATIONS = {
 }
 
 
-@pytest.mark.parametrize("case", CENKALTI["sequences"], ids=lambda case: case["id"])
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CENKALTI["sequences"] if case["id"] not in GROWTH_DEVIATIONS],
+    ids=lambda case: case["id"],
+)
 def test_cenkalti_growth_is_the_formula_of_the_system(case: Case) -> None:
     """The n-th delay is base * factor**(n-1) under the cap, but for the deviations named above."""
-    if case["id"] in GROWTH_DEVIATIONS:
-        pytest.skip(GROWTH_DEVIATIONS[case["id"]])
     assert 0 == case["randomization_factor"]
     expected = scaled(case["next_ns"], 1e9)
     actual = [exponential(case).delay(n, 0.0, no_random) for n in range(1, len(expected) + 1)]

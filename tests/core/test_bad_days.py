@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ways import WAYS, Way
 
 import forbear
 from forbear import (
@@ -185,9 +185,9 @@ class Lines(logging.Handler):
 
 @pytest.mark.parametrize("make", MISBEHAVING, ids=IDS)
 @pytest.mark.parametrize("same", [True, False], ids=["same object", "new objects"])
-@pytest.mark.parametrize("form", ["call", "acall", "block"])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.id)
 def test_an_error_that_misbehaves_comes_out(
-    form: str, same: bool, make: Callable[[], Exception]
+    way: Way, same: bool, make: Callable[[], Exception]
 ) -> None:
     """The very object, after all attempts, with one line of log each, whatever it does to who looks at it."""
     kept = make()
@@ -199,23 +199,13 @@ def test_an_error_that_misbehaves_comes_out(
         raised.append(error)
         raise error
 
-    async def astep() -> None:
-        step()
-
-    made = retry(on=Oops, attempts=3, backoff=0.5, nested="allow", name="p")
+    policy = retry(on=Oops, attempts=3, backoff=0.5, nested="allow", name="p")
     with (
         virtual_time() as clock,
         logged_to(handler),
         pytest.raises((Oops, ExceptionGroup)) as caught,
     ):
-        if form == "call":
-            made.call(step)
-        elif form == "acall":
-            asyncio.run(made.acall(astep))  # type: ignore[arg-type]
-        else:
-            for attempt in made:
-                with attempt:
-                    step()
+        way.run(policy, step)
     assert caught.value is raised[-1]
     assert 3 == len(raised)
     assert [0.5, 0.5] == clock.waits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 import pickle
@@ -9,7 +10,7 @@ import typing
 from typing import Any
 
 import fastapi
-import fastapi.testclient
+import httpx
 import pydantic
 import pytest
 
@@ -80,19 +81,25 @@ def test_fastapi_reads_a_decorated_endpoint() -> None:
     async def coroutine(number: int, word: str = "x") -> list[Any]:
         return [number, word]
 
-    client = fastapi.testclient.TestClient(app)
-    assert [5, "y"] == client.get("/plain/5?word=y").json()
-    assert [5, "x"] == client.get("/async/5").json()
-    assert 422 == client.get("/async/five").status_code
+    async def main() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            paths = ("/plain/5?word=y", "/async/5", "/async/five")
+            return [await client.get(path) for path in paths]
+
+    plainly, awaited, refused = asyncio.run(main())
+    assert [5, "y"] == plainly.json()
+    assert [5, "x"] == awaited.json()
+    assert 422 == refused.status_code
+
+
+# -- pickling and copying
 
 
 @POLICY
 def of_the_module(x: int) -> int:
     """Pickle by name."""
     return x + 1
-
-
-# -- pickling and copying
 
 
 def test_a_decorated_function_of_a_module_pickles_by_name() -> None:

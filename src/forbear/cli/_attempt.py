@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+from contextlib import suppress
 
 from forbear._clock import SYSTEM
 
@@ -257,4 +258,31 @@ class Watch:
                 pass
         except ChildProcessError:
             pass
-        return self._signals.send(0)
+        if not self._signals.send(0):
+            return False
+        if _is_dead(self._group):
+            # One that was born while we looked was not seen, and the dead don't mind.
+            self._signals.send(signal.SIGKILL)
+            return False
+        return True
+
+
+def _is_dead(group: int) -> bool:
+    """
+    Tell whether all of a group are dead, and only wait to be buried by whom orphans fall to.
+
+    That may take its time: in a container it is often a program that was not made for it. Where the
+    system doesn't show processes as files, the answer is no.
+    """
+    found = False
+    with suppress(FileNotFoundError):
+        for name in filter(str.isdecimal, os.listdir("/proc")):
+            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                # Behind the name, which may have brackets and blanks: state, parent, group, ...
+                fields = file.read().rpartition(b")")[2].split()
+                if int(fields[2]) == group:
+                    # A dead first thread is no dead process: the number of threads tells.
+                    if fields[0] not in {b"Z", b"X"} or int(fields[17]) > 1:
+                        return False
+                    found = True
+    return found

@@ -47,21 +47,30 @@ class Screen:
         """Find out what the standard output can show; a pipe or a file gets plain ASCII."""
         from shutil import get_terminal_size  # noqa: PLC0415 (not free)
 
-        tty = sys.stdout.isatty()
+        tty = sys.stdout is not None and sys.stdout.isatty()  # None: it was closed from the start
         dumb = os.environ.get("TERM") == "dumb"
         blocks = tty and (sys.stdout.encoding or "").lower().startswith("utf")
         colours = tty and not dumb and not os.environ.get("NO_COLOR")
         return cls(get_terminal_size().columns, blocks=blocks, colours=colours)
 
 
-def lines(told: Explanation, title: str, screen: Screen) -> list[str]:
-    """Return the explanation as lines."""
+def lines(told: Explanation, title: str, screen: Screen, worst: float | None = None) -> list[str]:
+    """
+    Return the explanation as lines.
+
+    Args:
+        title: Stands above it.
+        worst: Seconds that calls and waits take at most, if something limits them.
+    """
     from textwrap import wrap  # noqa: PLC0415 (not free)
 
     def prose(text: str) -> list[str]:
         return wrap(text, screen.width, subsequent_indent="  ", break_on_hyphens=False)
 
-    head = [*prose(title), "", *(line for text in told.summary() for line in prose(text)), ""]
+    summary = told.summary()
+    if worst is not None and math.isfinite(worst):
+        summary.insert(1, f"at most {duration(worst)} in all, calls and waits together")
+    head = [*prose(title), "", *(line for text in summary for line in prose(text)), ""]
     return [*head, *(line.rstrip() for line in _table(told, screen))]
 
 

@@ -16,7 +16,7 @@ from forbear.errors import ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 __all__ = ["Parser", "say"]
 
@@ -42,6 +42,10 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,  # `--att 3` would break in the release that adds another --att...
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; argparse itself would not tell that it could not be written."""
+        print(self.format_help(), end="", file=file)
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse complains about."""

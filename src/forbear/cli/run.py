@@ -19,6 +19,7 @@ import argparse
 import signal
 
 from forbear import Cancelled, reason, remaining, retry, scope
+from forbear._explain import duration
 from forbear.errors import ConfigError
 
 from ._attempt import BY_SIGNAL, CANT_RUN, NOT_FOUND, CommandFailed, Watch, start
@@ -194,7 +195,7 @@ class Command:
         if self._quiet:
             return
         of_all = "" if self._policy.attempts is None else f" of {self._policy.attempts}"
-        say(f"attempt {event.attempt}{of_all}: {event.error}; next in {event.delay or 0.0:.3g} s")
+        say(f"attempt {event.attempt}{of_all}: {event.error}; {_next(event.delay)}")
         if self._input.is_pipe and event.attempt == 1:
             say(
                 "standard input is a pipe: the next attempt gets what is left of it; "
@@ -215,6 +216,10 @@ class Command:
             say(f"gave up after {times}: {failure}{REASONS.get(why, '')}")
         elif self._tries > 1 or not failure.started:
             say(f"{failure}; this is not tried again")
+
+
+def _next(delay: float | None) -> str:
+    return f"next in {duration(delay)}" if delay else "next at once"
 
 
 def _text(error: BaseException) -> str:

@@ -205,6 +205,19 @@ class _Log(logging.Handler):
         self._story.append(f"log {record.levelname} {kind} {number}")
 
 
+class Lines(logging.Handler):
+    """A handler that keeps what is logged, as a formatter would write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+        self.lines.append(record.getMessage())
+
+
 @contextlib.contextmanager
 def logged_to(handler: logging.Handler, level: int = logging.INFO) -> Iterator[logging.Logger]:
     """Give forbear's logger a handler and a level for a while."""

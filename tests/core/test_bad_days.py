@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ from forbear import (
 )
 from forbear.testing import virtual_time
 
-from drivers import logged_to
+from drivers import Lines, logged_to
 
 
 class Oops(Exception):
@@ -167,17 +166,6 @@ IDS = [
     "deep-group",
     "wide-group",
 ]
-
-
-class Lines(logging.Handler):
-    """A handler that keeps what is logged, as a formatter would write it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
 
 
 # -- bad days: errors that misbehave

@@ -33,7 +33,6 @@ class Thing:
 @pytest.fixture
 def without_gc() -> Iterator[None]:
     """Only reference counts free what is freed."""
-    gc.collect()
     gc.disable()
     try:
         yield

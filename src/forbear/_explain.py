@@ -8,8 +8,10 @@ the middle and at its highest; nothing is waited for and nothing drawn. Hints ar
 from __future__ import annotations
 
 import itertools
+import math
 
 from ._by_type import ByType
+from ._sums import Course
 from .backoff import spread
 
 TYPE_CHECKING = False
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Wait", "duration", "explain"]
 
 ROWS = 12  # of the table, where the attempts have no end
+LONGEST_TOLD = 86400 * 365e6  # a million years
 MOST = 1000  # rows in all: who allows a million attempts doesn't read a million lines
 
 
@@ -56,9 +59,9 @@ class Explanation:
         calls: Calls at most, or None: no limit.
         waits: The table of waits; its first rows where there is no end.
         complete: Whether the table has all waits.
-        waiting: Seconds of waiting at least, typically and at most; the last is None where there is no end.
-        rides_out: Seconds of an outage after which a call still succeeds, the same three; an outage that starts
-            with the call and in which attempts fail at once.
+        waiting: Seconds of waiting at least, typically and at most; None where there is no end.
+        rides_out: Seconds of an outage after which a call still succeeds, the same three, None for any; an outage
+            that starts with the call and in which attempts fail at once.
         limit: The policy's `total_timeout`.
     """
 
@@ -71,8 +74,8 @@ class Explanation:
         waits: tuple[Wait, ...],
         *,
         complete: bool,
-        waiting: tuple[float, float, float | None],
-        rides_out: tuple[float, float, float | None],
+        waiting: tuple[float | None, float | None, float | None],
+        rides_out: tuple[float | None, float | None, float | None],
         limit: float | None,
     ) -> None:
         self.policy = policy
@@ -111,22 +114,23 @@ class Explanation:
 
     def summary(self) -> list[str]:
         """Return the worst case in a few lines."""
-        low, typical, high = self.waiting
         calls = (
             "no limit of calls"
             if self.calls is None
-            else f"at most {self.calls} call{'s' * (self.calls != 1)}"
+            else f"at most {self.calls:,} call{'s' * (self.calls != 1)}"
         )
+        low, typical, high = self.waiting
         waiting = "waiting without end" if high is None else f"{duration(high)} of waiting"
-        typically = "" if high is None or high == low else f" (typically {duration(typical)})"
-        low, typical, high = self.rides_out
-        if high is None:
+        if typical is not None and high is not None and low != high:
+            waiting += f" (typically {duration(typical)})"
+        least, middle, most = self.rides_out
+        if least is None or middle is None or most is None:
             rides = "rides out any outage"
-        elif low == high:
-            rides = f"rides out an outage of {duration(high)}"
+        elif least == most:
+            rides = f"rides out an outage of {duration(most)}"
         else:
-            rides = f"rides out an outage of typically {duration(typical)}: {duration(low)} to {duration(high)}"
-        lines = [f"{calls}, {waiting}{typically}", rides]
+            rides = f"rides out an outage of typically {duration(middle)}: {duration(least)} to {duration(most)}"
+        lines = [f"{calls}, {waiting}", rides]
         if self.limit is not None:
             lines.append(f"no wait begins that would end after {duration(self.limit)}")
         return lines
@@ -149,68 +153,38 @@ class Explanation:
 
 def explain(rules: Rules) -> Explanation:
     """Work out what a policy does at worst."""
-    waits = _waits(rules)
-    endless = rules.attempts is None and len(waits) > ROWS
-    if endless:
-        waits = waits[:ROWS]
-    complete = not endless and (rules.attempts is None or rules.attempts <= MOST + 1)
+    waits, course = _course(rules)
     limit = rules.total_timeout
-    lows, typicals, highs = (
-        [getattr(wait, what) for wait in waits] for what in ("low", "typical", "high")
-    )
-    high: float | None = sum(highs) if limit is None else min(sum(highs), limit)
-    calls = _starts(lows, limit) if complete else rules.attempts
-    if not complete:
-        high = limit  # the table is cut, so only the limit bounds it
-        steady = limit is not None and sum(lows) > limit
-        calls = _starts(lows, limit) if steady else rules.attempts
-    typical = _last_start(typicals, limit)
-    waiting = (min(_last_start(lows, limit), typical), typical, high)
+    shown = waits if rules.attempts is not None or len(waits) < MOST else waits[:ROWS]
     return Explanation(
         repr(rules),
-        calls,
-        waits,
-        complete=complete,
-        waiting=waiting,
-        rides_out=waiting,
+        course.starts(limit),
+        shown,
+        complete=len(shown) == len(waits) and (len(waits) < MOST or rules.attempts == MOST + 1),
+        waiting=(course.least(limit), course.typical(limit), course.most(limit)),
+        rides_out=course.rides_out(limit),
         limit=limit,
     )
 
 
-def _waits(rules: Rules) -> tuple[Wait, ...]:
-    steps = ROWS + 1 if rules.attempts is None else min(rules.attempts - 1, MOST)
+def _course(rules: Rules) -> tuple[tuple[Wait, ...], Course]:
+    """Ask the backoffs; of several, any may apply each time."""
+    steps = MOST if rules.attempts is None else min(rules.attempts - 1, MOST)
     backoffs = (
         [b for _, b in rules.backoff.items()]
         if isinstance(rules.backoff, ByType)
         else [rules.backoff]
     )
-    rows = itertools.zip_longest(*(spread(backoff, steps) for backoff in backoffs))
-    waits = []
-    for number, row in enumerate(rows, 1):
-        spans = [span for span in row if span is not None]
-        low, typical, high = (
-            min(s[0] for s in spans),
-            max(s[1] for s in spans),
-            max(s[2] for s in spans),
-        )
-        waits.append(Wait(number, low, typical, high))
-    return tuple(waits)
-
-
-def _starts(waits: list[float], limit: float | None) -> int:
-    """Return how many attempts begin at most: the first, and one after each wait that ends within the limit."""
-    within = (limit is None or total <= limit for total in itertools.accumulate(waits))
-    return 1 + sum(within)
-
-
-def _last_start(waits: list[float], limit: float | None) -> float:
-    """Return when the last attempt begins: after all waits that end within the limit."""
-    total = 0.0
-    for wait in waits:
-        if limit is not None and total + wait > limit:
-            break
-        total += wait
-    return total
+    courses = [list(spread(backoff, steps)) for backoff in backoffs]
+    spans = []
+    for row in itertools.zip_longest(*courses):
+        lows, middles, highs = zip(*(span for span in row if span is not None), strict=True)
+        spans.append((min(lows), max(middles), max(highs)))
+    # A backoff that is that long is taken to go on as it is by then.
+    more = math.inf if rules.attempts is None else rules.attempts - 1 - steps
+    ends = [len(course) for course in courses if len(course) < steps]
+    waits = tuple(Wait(number, *span) for number, span in enumerate(spans, 1))
+    return waits, Course(spans, more if len(spans) == MOST else 0, ends)
 
 
 def _bar(wait: Wait, top: float, width: int) -> str:
@@ -222,15 +196,21 @@ def duration(seconds: float) -> str:
     """
     Return seconds in the unit that reads best.
 
-    >>> [duration(s) for s in (0, 0.0125, 2.5, 90, 5400, 200000)]
-    ['0 s', '12.5 ms', '2.5 s', '1.5 min', '1.5 h', '2.31 d']
+    >>> [duration(s) for s in (0, 0.0125, 0.99999, 2.5, 90, 5400, 200000, 1e300)]
+    ['0 s', '12.5 ms', '1 s', '2.5 s', '1.5 min', '1.5 h', '2.31 d', 'for ever']
     """
+    if seconds <= 0.0:
+        return "0 s"
+    if seconds > LONGEST_TOLD:
+        return "for ever"
+    seconds = float(f"{seconds:.3g}")  # first, so that what is nearly a second is one
     for bound, unit, name in (
         (1.0, 1e-3, "ms"),
         (60.0, 1.0, "s"),
         (3600.0, 60.0, "min"),
         (86400.0, 3600.0, "h"),
     ):
-        if 0 < seconds < bound:
+        if seconds < bound:
             return f"{seconds / unit:.3g} {name}"
-    return f"{seconds / 86400:.3g} d" if seconds else "0 s"
+    days = seconds / 86400
+    return f"{days:.3g} d" if days < 1000 else f"{days:,.0f} d"

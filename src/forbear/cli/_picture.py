@@ -134,7 +134,7 @@ def _cut(rows: list[str], count: int, told: Explanation) -> list[str]:
     head, body, rest = rows[0], rows[1 : count + 1], rows[count + 1 :]
     if count > ROWS:
         hidden = count - (ROWS - TAIL)
-        body = [*body[: ROWS - 2 * TAIL], f"... {hidden + TAIL} more", *body[-TAIL:]]
+        body = [*body[: ROWS - 2 * TAIL], f"... {hidden} more", *body[-TAIL:]]
     if count < len(told.waits) and told.limit is not None:
         body.append(f"... no further wait ends within {duration(told.limit)}")
     elif not told.complete:

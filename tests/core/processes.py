@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
+
+# A program finds the modules beside this one.
+HERE = Path(__file__).parent
 
 
 def run_python(
@@ -12,7 +16,9 @@ def run_python(
 ) -> subprocess.CompletedProcess[str]:
     """Run a program with this Python, every warning an error, and return what it wrote."""
     command = [sys.executable, "-W", "error", *options, "-c", textwrap.dedent(program)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, check=False, cwd=HERE
+    )
 
 
 def output_of(program: str, *options: str) -> list[str]:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(page for page in ROOT.glob("docs/**/*.md") if "_build" not in page.parts)])
+FOLDERS = ("*.md", "examples/*.md", "benchmarks/*.md", "docs/**/*.md")
+PAGES = sorted(page for folder in FOLDERS for page in ROOT.glob(folder) if "_build" not in page.parts)
 
 FENCE = re.compile(r"^(?P<fence>```+|~~~+)(?P<language>[^\s`]*)")
 COMMENT = re.compile(r"^<!-- (?P<word>no-run|alone)(?:: (?P<why>.+))? -->$")

@@ -1,0 +1,95 @@
+"""The house: constraints.txt names one version of everything that is installed, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from pages import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES = [ROOT / "constraints.txt", ROOT / "benchmarks" / "constraints.txt"]
+PIN = re.compile(r"(?P<name>[a-z0-9][a-z0-9-]*)==(?P<version>[0-9][\w.]*)(?:  # .+)?")
+
+
+def pins(file: Path) -> dict[str, str]:
+    """Return the versions by name; every line that isn't empty or a comment is such a pin."""
+    found: dict[str, str] = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            pin = PIN.fullmatch(line)
+            assert pin, f"{file.name}: {line!r} is no name==version"
+            assert pin["name"] not in found, f"{file.name} pins {pin['name']} twice"
+            found[pin["name"]] = pin["version"]
+    return found
+
+
+def project() -> dict[str, list[str]]:
+    """Return what pyproject.toml asks for: each extra, and what builds the wheel."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {**told["project"]["optional-dependencies"], "build": told["build-system"]["requires"]}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_a_pin_is_a_name_and_a_version(file: Path) -> None:
+    """No address, no hash, no range: a name and a version, so that every index will do."""
+    assert pins(file)
+
+
+def test_what_the_project_asks_for_is_pinned() -> None:
+    """What an extra or the build names has a version here, so two environments of one commit are the same."""
+    asked = {canonicalize_name(Requirement(line).name) for lines in project().values() for line in lines}
+    tree = ast.parse((ROOT / "tools" / "environments.py").read_text(encoding="utf-8"))
+    (tools,) = [node.value for node in tree.body if isinstance(node, ast.Assign) and "BUILD_TOOLS" in ast.unparse(node)]
+    assert set() == (asked | set(ast.literal_eval(tools))) - pins(FILES[0]).keys()
+
+
+def test_what_the_extras_bring_along_is_pinned_as_installed() -> None:
+    """The whole closure of what is installed here is pinned, at the very version that is installed."""
+    pinned = pins(FILES[0])
+    todo = [Requirement(line) for lines in project().values() for line in lines]
+    seen: set[str] = set()
+    different = {}
+    while todo:
+        requirement = todo.pop()
+        name = canonicalize_name(requirement.name)
+        extras = requirement.extras or {""}
+        if requirement.marker and not any(requirement.marker.evaluate({"extra": extra}) for extra in extras):
+            continue
+        key = f"{name}[{','.join(sorted(extras))}]"
+        if key in seen:
+            continue
+        seen.add(key)
+        try:
+            found = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue  # this environment is made of other extras
+        if pinned.get(name) != found.version:
+            different[name] = found.version
+        for line in found.requires or ():
+            needed = Requirement(line)
+            if not needed.marker or any(needed.marker.evaluate({"extra": extra}) for extra in {"", *extras}):
+                needed.marker = None
+                todo.append(needed)
+    assert "pytest[]" in seen
+    assert {} == different
+
+
+def test_extras_name_and_constraints_pin() -> None:
+    """An extra doesn't bound versions: which one is tried and tested is said in one place."""
+    asked = [Requirement(line) for extra, lines in project().items() if extra != "build" for line in lines]
+    assert [] == [str(requirement) for requirement in asked if requirement.specifier]
+
+
+def test_benchmarked_libraries_are_pinned_apart() -> None:
+    """What forbear is only measured beside is in no environment of the tests."""
+    assert set() == pins(FILES[0]).keys() & pins(FILES[1]).keys()

@@ -100,24 +100,24 @@ def hook(event: Event) -> None:
     print(event.unknown)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@retry
+@retry  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 def bare(url: str) -> bytes:
     return url.encode()
 
 
-@retry
+@retry  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 async def abare(url: str) -> bytes:
     return url.encode()
 
 
 async def awaits_too_much() -> None:
-    await fetch("x")
+    await fetch("x")  # type: ignore[misc]  # pyright: ignore[reportGeneralTypeIssues]
     for attempt in policy:
-        async with attempt:
+        async with attempt:  # type: ignore[attr-defined]  # pyright: ignore[reportGeneralTypeIssues]
             pass
     async for other in policy:
         with other as number:
-            print(number + 1)
+            print(number + 1)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue]
 
 
 # -- the rest

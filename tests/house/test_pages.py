@@ -57,8 +57,9 @@ def test_only_languages_that_are_looked_at() -> None:
 
 # -- commands
 
-# What a reader types once and a test had better not: it makes environments, installs, or runs everything.
-NOT_RUN = re.compile(r"(make|pip|git|PY=\S+ make|ARGS=.* make|\.venv/bin/\S+) ?")
+# What a test may run: forbear itself, and examples. All else makes environments, installs, or runs the tests.
+RUNS = re.compile(r"(?:printf '[^']*' \| )?(?:forbear (?:explain|run)|python examples/)")
+NOT_RUN = re.compile(r"(?:make|pip|git|(?:PY|ARGS)=.* make|python tools/|\.venv/bin/python|forbear demo)\b")
 
 
 def commands(block: Block) -> list[tuple[str, str]]:
@@ -75,8 +76,16 @@ COMMANDS = [
     pytest.param(command, output, id=f"{page.relative_to(ROOT)}:{block.line}: {command:.40}")
     for page, block in everywhere("console")
     for command, output in commands(block)
-    if not NOT_RUN.match(command)
+    if RUNS.match(command)
 ]
+
+
+def test_every_command_is_known() -> None:
+    """A command of a page is one that is run here, or one that is known to be no business of a test."""
+    for page, block in everywhere("console"):
+        for command, output in commands(block):
+            where = f"{page.relative_to(ROOT)}:{block.line}: {command}"
+            assert RUNS.match(command) or (NOT_RUN.match(command) and not output), where
 
 
 def plain(output: str) -> str:

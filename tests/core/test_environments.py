@@ -118,6 +118,41 @@ def test_a_greenlet_that_is_killed_while_it_waits_ends() -> None:
     assert ["GreenletExit()", "timeout", "0"] == lines
 
 
+def test_cancel_all_reaches_an_attempt_of_another_greenlet() -> None:
+    """A call that is in its attempt when all is cancelled doesn't wait after it, in any form."""
+    lines = output_of(
+        GREEN
+        + """
+    import faulthandler
+    faulthandler.dump_traceback_later(10, exit=True)
+    policy = retry(on=OSError, backoff=3600)
+
+    def attempt():
+        gevent.sleep(0.02)
+        raise OSError
+
+    def block():
+        for one in policy:
+            with one:
+                attempt()
+
+    def told(call):
+        try:
+            call()
+        except forbear.Cancelled as error:
+            return error.reason
+
+    calls = [lambda: policy.call(attempt), block, policy(attempt)]
+    running = [gevent.spawn(told, call) for call in calls]
+    gevent.sleep(0.005)
+    forbear.cancel_all("bye")
+    gevent.joinall(running)
+    print([one.value for one in running])
+    """
+    )
+    assert ["['bye', 'bye', 'bye']"] == lines
+
+
 # -- one library of event loops as the guest of the other
 
 

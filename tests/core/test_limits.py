@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import forbear
 from forbear import (
     Cancelled,
+    ConfigError,
     Constant,
     Decorrelated,
     Delays,
@@ -231,3 +234,53 @@ def test_a_million_failures_overflow_nothing() -> None:
     with virtual_time() as clock:
         retry(on=Oops, attempts=None, backoff=Exponential(1, cap=2, jitter="none")).call(operation)
     assert 5000 == len(clock.waits)
+
+
+# -- a polling loop of Kubernetes
+
+KUBERNETES = json.loads(
+    (Path(__file__).parent.parent / "vectors" / "kubernetes.json").read_text(encoding="utf-8")
+)
+
+
+def _name_of(case: dict[str, Any]) -> str:
+    return f"{case['steps']} {case.get('condition', case.get('context'))}"
+
+
+@pytest.mark.parametrize("case", KUBERNETES["wait_exponential_backoff_with_context"], ids=_name_of)
+def test_polling_a_condition_is_the_loop_of_the_system(case: dict[str, Any]) -> None:
+    """
+    A condition that isn't true yet is a refused result; steps are attempts, an error ends it.
+
+    Deviation: at least one attempt is made, so no steps are a mistake, and a cancelled scope ends the trying after it.
+    """
+    calls = 0
+
+    def condition() -> bool:
+        nonlocal calls
+        calls += 1
+        answer = case.get("condition", ["false"])[0]
+        if answer == "error":
+            raise Oops
+        return answer == "true"
+
+    if case["steps"] == 0:
+        with pytest.raises(ConfigError, match="attempts must be at least 1"):
+            retry(on=KeyError, attempts=0)
+        return
+    policy = retry(
+        on=KeyError, on_result=lambda done: not done, attempts=case["steps"], backoff=Exponential(1)
+    )
+    with virtual_time(), forbear.scope() as scope:
+        if case["result"] == "context cancelled":
+            scope.cancel("context cancelled")
+            with pytest.raises(Cancelled, match="context cancelled"):
+                policy.call(condition)
+            assert 1 == calls
+        elif case["result"] == "error":
+            with pytest.raises(Oops):
+                policy.call(condition)
+            assert case["calls"] == calls
+        else:
+            assert (case["result"] == "ok") == policy.call(condition)
+            assert case["calls"] == calls

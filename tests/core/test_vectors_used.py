@@ -39,7 +39,6 @@ LATER = {
         "goroutinemap_type_check",
         "goroutinemap_memory",
         "nested_key_match",
-        "wait_exponential_backoff_with_context",
         "flowcontrol_ticks",
         "flowcontrol_expiry",
         "flowcontrol_jitter_bounds",

@@ -103,18 +103,44 @@ def test_the_limit_is_checked_again_after_the_hook(way: Way) -> None:
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.id)
 @pytest.mark.parametrize("hook", ["on_retry", "on_giveup", "on_success"])
-def test_what_a_hook_raises_comes_out_at_once(way: Way, hook: str) -> None:
-    """Nothing is retried after a hook has raised, and its error is the one that comes out."""
+@pytest.mark.parametrize("kind", [RuntimeError, ConnectionError, KeyboardInterrupt])
+def test_what_a_hook_raises_comes_out_at_once(
+    way: Way, hook: str, kind: type[BaseException]
+) -> None:
+    """Nothing is retried after a hook has raised, not even what `on` names; the failure is its context."""
 
     def broken(event: Event) -> None:
-        raise RuntimeError("broken hook")
+        raise kind("broken hook")
 
     steps = {"on_retry": fails("e1"), "on_giveup": fails("e1", "e2"), "on_success": (give(1),)}[
         hook
     ]
     seen = perform(way, Scenario("hook", steps, PLAIN | {hook: broken, "attempts": 2}, []))
-    assert "RuntimeError: broken hook" == text_of(seen.error)
+    assert f"{kind.__name__}: broken hook" == text_of(seen.error)
     assert (2 if hook == "on_giveup" else 1) == seen.calls
+    assert seen.error is not None
+    if not (way.is_async and way.form == "block"):
+        # There hooks are awaited when the loop comes round, and the failure is no longer being handled.
+        assert (seen.raised[-1] if seen.raised else None) is seen.error.__context__
+        assert forbear.reason(seen.error) == ("attempts" if hook == "on_giveup" else None)
+
+
+class BrokenBackoff:
+    """A backoff of somebody's own, with a mistake."""
+
+    def delay(self, failures: int, previous: float, random: object, /) -> float | None:
+        raise RuntimeError("broken backoff")
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.id)
+def test_what_a_backoff_raises_comes_out_at_once(way: Way) -> None:
+    """As with every part of the user's own."""
+    seen = perform(way, Scenario("backoff", fails("e1"), PLAIN | {"backoff": BrokenBackoff()}, []))
+    assert "RuntimeError: broken backoff" == text_of(seen.error)
+    assert seen.error is not None
+    assert seen.raised[0] is seen.error.__context__
+    assert forbear.reason(seen.error) is None
+    assert 1 == seen.calls
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.id)

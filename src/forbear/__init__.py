@@ -8,12 +8,13 @@ cost a program next to nothing.
 from __future__ import annotations
 
 from ._block import Attempt
+from ._cancel_all import cancel_all
 from ._events import Event, on_event
 from ._explain import Explanation
 from ._hints import Permanent, RetryAfter, parse_retry_after
 from ._notes import reason
 from ._policy import Policy, retry
-from ._scope import Scope, cancel_all, remaining, scope
+from ._scope import Scope, remaining, scope
 from ._ticker import Tick, Ticker
 from ._wrap import policy_of
 from .backoff import (

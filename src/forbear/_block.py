@@ -151,7 +151,7 @@ class Attempts(Attempt):
         if error is None:
             if self._run is not None or self._rules.on_success is not None:
                 who = self._run or _function_outside()
-                _drive.succeeded(self._rules, who, None)
+                _drive.succeeded(self._rules, who, None, self._limit)
             self._end()
             return False
         if isinstance(error, Exception):
@@ -190,7 +190,8 @@ class AsyncAttempts(Attempt):
     async def __anext__(self) -> Self:
         state = self._state
         if state == SUCCEEDED:
-            await _drive.asucceeded(self._rules, self._run or _function_outside(), None)
+            who = self._run or _function_outside()
+            await _drive.asucceeded(self._rules, who, None, self._limit)
             self._end()
         if self._state == DONE:
             raise StopAsyncIteration
@@ -263,7 +264,7 @@ class AsyncAttempts(Attempt):
 
     def _succeed(self) -> None:
         if self._run is not None or self._rules.on_success is not None:
-            _drive.succeeded(self._rules, self._run or _function_outside(), None)
+            _drive.succeeded(self._rules, self._run or _function_outside(), None, self._limit)
         self._end()
 
     def _leave_cut(

@@ -10,13 +10,13 @@ questions: does the error pass (`failed`), is the result accepted (`settled`), h
 from __future__ import annotations
 
 import sys
-import warnings
 
-from . import _clock, _events, _loops
+from . import _clock, _events, _loops, _scope
 from ._events import ERROR, WARNING
 from ._notes import name_of
 from ._run import AGAIN, OVER, PASS, Run
-from .errors import BlockingWaitWarning, ConfigError, NestedRetryWarning
+from ._warn import warn_blocking, warn_nested
+from .errors import ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._events import Event
     from ._limits import AttemptCut
     from ._rules import Hook, Rules
+    from ._scope import Node
 
 __all__ = [
     "acall_hook",
@@ -90,7 +91,7 @@ def settled(run: Run, result: object) -> Run | None:
     try:
         judge = run.rules.on_result
         if judge is not None and judge(result):
-            return None if refused(run, result) else run
+            return refused(run, result)
         run.close()
         succeeded(run.rules, run, result)
     except BaseException:
@@ -99,21 +100,26 @@ def settled(run: Run, result: object) -> Run | None:
     return None
 
 
-def refused(run: Run, result: object) -> bool:
-    """Deal with a value that `on_result` calls a failure; true gives up with it."""
+def refused(run: Run, result: object) -> Run | None:
+    """Deal with a value that `on_result` calls a failure; None gives up with it."""
     verdict = run.judge_result(result)
     if verdict == AGAIN:
         verdict = _retrying(run)
     if verdict == OVER:
         tell_giveup(run)
-    return verdict == OVER and run.instead is None
+    return None if verdict == OVER and run.instead is None else run
 
 
-def succeeded(rules: Rules, who: object, result: object) -> None:
-    """Tell of a success: the policy's hook always, the listeners only after failures or with a hook."""
+def succeeded(rules: Rules, who: object, result: object, limit: Node | None = None) -> None:
+    """
+    Tell of a success: the policy's hook always, the listeners only after failures or with a hook.
+
+    Args:
+        limit: The call's own time limit, where it is no longer the innermost one.
+    """
     hook = rules.on_success
     if hook is not None or _events.listeners:
-        event = _success(rules, who, result)
+        event = _success(rules, who, result, limit)
         _events.tell(event)
         if hook is not None:
             call_hook(hook, event)
@@ -138,7 +144,7 @@ def waited(run: Run) -> Run | None:
 
 
 def _retrying(run: Run) -> int:
-    _warn_nested(run)
+    warn_nested(run)
     hook = run.rules.on_retry
     log = _events.logger(WARNING)
     if hook is None and log is None and not _events.listeners:
@@ -182,7 +188,7 @@ def call_hook(hook: Hook, event: Event) -> None:
 
 def _pause(run: Run) -> None:
     if run.clock is _clock.SYSTEM and _clock.on_event_loop():
-        _warn_blocking(run)
+        warn_blocking(run)
     waiter = _clock.ThreadWaiter(run.scope)
     _clock.waiting.add(waiter)
     try:
@@ -233,7 +239,7 @@ async def asettled(run: Run, result: object) -> Run | None:
     try:
         judge = run.rules.on_result
         if judge is not None and judge(result):
-            return None if await arefused(run, result) else run
+            return await arefused(run, result)
         run.close()
         await asucceeded(run.rules, run, result)
     except BaseException:
@@ -242,21 +248,26 @@ async def asettled(run: Run, result: object) -> Run | None:
     return None
 
 
-async def arefused(run: Run, result: object) -> bool:
-    """Deal with a value that `on_result` calls a failure; true gives up with it."""
+async def arefused(run: Run, result: object) -> Run | None:
+    """Deal with a value that `on_result` calls a failure; None gives up with it."""
     verdict = run.judge_result(result)
     if verdict == AGAIN:
         verdict = await _aretrying(run)
     if verdict == OVER:
         await atell_giveup(run)
-    return verdict == OVER and run.instead is None
+    return None if verdict == OVER and run.instead is None else run
 
 
-async def asucceeded(rules: Rules, who: object, result: object) -> None:
-    """Tell of a success: the policy's hook always, the listeners only after failures or with a hook."""
+async def asucceeded(rules: Rules, who: object, result: object, limit: Node | None = None) -> None:
+    """
+    Tell of a success: the policy's hook always, the listeners only after failures or with a hook.
+
+    Args:
+        limit: The call's own time limit, where it is no longer the innermost one.
+    """
     hook = rules.on_success
     if hook is not None or _events.listeners:
-        event = _success(rules, who, result)
+        event = _success(rules, who, result, limit)
         _events.tell(event)
         if hook is not None:
             await acall_hook(hook, event)
@@ -281,7 +292,7 @@ async def awaited(run: Run) -> Run | None:
 
 
 async def _aretrying(run: Run) -> int:
-    _warn_nested(run)
+    warn_nested(run)
     hook = run.rules.on_retry
     log = _events.logger(WARNING)
     if hook is None and log is None and not _events.listeners:
@@ -340,49 +351,14 @@ async def _apause(run: Run) -> None:
 # -- what both share
 
 
-def _success(rules: Rules, who: object, result: object) -> Event:
+def _success(rules: Rules, who: object, result: object, limit: Node | None) -> Event:
     if isinstance(who, Run):
         return _events.Event(
             "success", who.name, who.number + 1, elapsed=who.elapsed, result=result
         )
-    return _events.Event("success", name_of(rules.name, who), 1, result=result)
-
-
-def _warn_nested(run: Run) -> None:
-    if run.is_nested:
-        warnings.warn(
-            f"{run.name} retries an error that {run.inner()} inside it has already retried to the end, so "
-            'their attempts multiply; say nested="stop" to end at the inner one, or nested="allow" if you mean it',
-            NestedRetryWarning,
-            stacklevel=_stack_level(),
-        )
-
-
-def _warn_blocking(run: Run) -> None:
-    if _in_notebook():
-        return  # there the loop belongs to the kernel, and a cell that waits is meant
-    warnings.warn(
-        f"{run.name} waits {run.delay:.3g} s on a thread that runs an event loop, and everything in it stands still; "
-        "make the function async, or call it through asyncio.to_thread",
-        BlockingWaitWarning,
-        stacklevel=_stack_level(),
-    )
-
-
-def _in_notebook() -> bool:
-    shell = sys.modules.get("IPython")
-    get = getattr(shell, "get_ipython", None)
-    return get is not None and hasattr(get(), "kernel")
-
-
-def _stack_level() -> int:
-    """Return the level of the first frame outside forbear, as seen from whoever calls `warnings.warn`."""
-    frame = sys._getframe(1)
-    level = 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
-        frame = frame.f_back
-        level += 1
-    return level
-
-
-_HOME = __file__[: -len("_drive.py")]
+    elapsed = None  # no clock was looked at
+    if rules.total_timeout is not None:
+        limit = limit or _scope.current()
+        if limit is not None and limit.deadline is not None:
+            elapsed = limit.clock.now() - limit.started
+    return _events.Event("success", name_of(rules.name, who), 1, elapsed=elapsed, result=result)

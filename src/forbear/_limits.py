@@ -12,12 +12,13 @@ import sys
 
 from . import _clock, _drive, _events, _loops, _notes
 from ._notes import name_of
-from ._scope import AMBIENT, SYSTEM, Node, Scope, clock_of, current, monotonic
+from ._scope import AMBIENT, SYSTEM, Node, Scope, clock_of, current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     import contextvars
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Self
 
@@ -194,8 +195,14 @@ class CallCut(Node):
         self._trace = (failure, attempts)
 
 
-def open_cut(timeout: float) -> CallCut:
-    """Begin an async call under a time limit. All in one place, because most calls under it are short."""
+def open_cut(timeout: float, now: Callable[[], float] = SYSTEM.now) -> CallCut:
+    """
+    Begin an async call under a time limit. All in one place, because most calls under it are short.
+
+    Args:
+        timeout: Seconds.
+        now: The system's clock. Here, because freezegun replaces what it finds in module namespaces.
+    """
     limit = CallCut()
     sweeper = local.sweeper
     task = None if sweeper is None else sweeper.current(sweeper.loop)
@@ -205,7 +212,7 @@ def open_cut(timeout: float) -> CallCut:
     limit.parent = parent = AMBIENT.get()
     if parent is None and _clock.everywhere is None:
         limit.clock = SYSTEM
-        limit.started = started = monotonic()
+        limit.started = started = now()
     else:
         limit.parent = parent = current()
         limit.clock = clock = clock_of(parent)

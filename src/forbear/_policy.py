@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from . import _explain, _frames, _notes
 from ._block import AsyncAttempts, Attempts
-from ._drive import adealt, asettled, awaited, dealt, settled, waited
+from ._drive import (
+    adealt,
+    arefused,
+    asettled,
+    asucceeded,
+    awaited,
+    dealt,
+    refused,
+    settled,
+    succeeded,
+    waited,
+)
 from ._kinds import kind_of
 from ._limits import AttemptCut, acut_off, open_cut
 from ._notes import EPOCH
@@ -132,10 +143,13 @@ class Policy(Rules):
                     if run is None:
                         raise
                 else:
-                    if run is None and self.on_result is self.on_success is None:
-                        return result
-                    run = run or Run(self, fn, began)
-                    if settled(run, result) is None:
+                    if run is not None:
+                        run = settled(run, result)
+                    elif self.on_result is not None and self.on_result(result):
+                        run = refused(Run(self, fn, began), result)
+                    elif self.on_success is not None:
+                        succeeded(self, fn, result)
+                    if run is None:
                         return result
                 if waited(run) is None:
                     raise run.pop()
@@ -173,10 +187,13 @@ class Policy(Rules):
                     if run is None:
                         raise
                 else:
-                    if run is None and self.on_result is self.on_success is None:
-                        return result
-                    run = run or Run(self, fn, began)
-                    if await asettled(run, result) is None:
+                    if run is not None:
+                        run = await asettled(run, result)
+                    elif self.on_result is not None and self.on_result(result):
+                        run = await arefused(Run(self, fn, began), result)
+                    elif self.on_success is not None:
+                        await asucceeded(self, fn, result)
+                    if run is None:
                         return result
                 if await awaited(run) is None:
                     raise run.pop()  # noqa: TRY301 (here, so that no frame of forbear's stands between)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 
-from . import _events, _notes, _scope
+from . import _cancel_all, _events, _notes, _scope
 from ._again import is_plain
 from ._groups import holds_never
 from ._hints import RetryAfter, as_hint, signals
@@ -77,7 +77,7 @@ class Run:
         # When the call began, counted in ends of trying; a wrapper doesn't know, and this is its first failure.
         self._since = began
         self.began = EPOCH.count if began is None else began
-        if began is None and _scope.began_before_cancel_all():
+        if began is None and _cancel_all.at >= 0 and _cancel_all.began_before():
             self.began = -1
         self._seen = began or 0  # up to which count marks have been looked for
         self.scope: Node | None = _scope.current()
@@ -157,7 +157,7 @@ class Run:
                 "attempts",
                 "its only attempt" if self.attempts == 1 else f"all {self.attempts} attempts",
             )
-        if (self.scope is not None or _scope.all_cancelled_at > self.began) and self.is_cancelled():
+        if (self.scope is not None or _cancel_all.at > self.began) and self.is_cancelled():
             return OVER
         if self._mark is not None and self.rules.nested == "stop":
             return self._over("nested", f"{self._mark[3]} inside has already retried it to the end")
@@ -174,7 +174,7 @@ class Run:
                 "attempts",
                 "its only attempt" if self.attempts == 1 else f"all {self.attempts} attempts",
             )
-        if (self.scope is not None or _scope.all_cancelled_at > self.began) and self.is_cancelled():
+        if (self.scope is not None or _cancel_all.at > self.began) and self.is_cancelled():
             return OVER
         return self._schedule(None)
 
@@ -272,7 +272,7 @@ class Run:
 
     def recheck(self) -> int:
         """Decide whether the wait would still end within the time limit, and nobody has cancelled."""
-        if (self.scope is not None or _scope.all_cancelled_at > self.began) and self.is_cancelled():
+        if (self.scope is not None or _cancel_all.at > self.began) and self.is_cancelled():
             return OVER
         left = _scope.time_left(self.scope)
         if left is not None and self.delay - left > GRAIN:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import contextvars
 
-from . import _clock, _frames, _loops
+from . import _cancel_all, _clock, _loops
 from ._duration import seconds
-from ._notes import next_epoch
 from .errors import Cancelled, ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
     from types import TracebackType
     from typing import Self
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Limit",
     "Scope",
-    "cancel_all",
     "close_limit",
     "current",
     "open_limit",
@@ -36,16 +35,8 @@ __all__ = [
 ]
 
 SYSTEM = _clock.SYSTEM
-monotonic = SYSTEM.now
 
 AMBIENT: contextvars.ContextVar[Node | None] = contextvars.ContextVar("forbear", default=None)
-
-# The last cancel_all: how many ends of trying had been counted by then, and its reason. It ends the waits of
-# calls that had begun before; what begins later is free.
-all_cancelled_at = -1
-# The same in numbers of frames: a decorated sync function notes no beginning, but its frame was there.
-_all_cancelled_frame = 0
-_all_cancelled_why = ""
 
 
 class Node:
@@ -86,13 +77,19 @@ class Limit(Node):
         _token: contextvars.Token[Node | None]
 
 
-def open_limit(timeout: float) -> Limit:
-    """Begin a call under a time limit. A function and not a `with`: it is on the path of calls that succeed."""
+def open_limit(timeout: float, now: Callable[[], float] = SYSTEM.now) -> Limit:
+    """
+    Begin a call under a time limit. A function and not a `with`: it is on the path of calls that succeed.
+
+    Args:
+        timeout: Seconds.
+        now: The system's clock. Here, because freezegun replaces what it finds in module namespaces.
+    """
     limit = Limit()
     limit.parent = parent = AMBIENT.get()
     if parent is None and _clock.everywhere is None:
         limit.clock = SYSTEM
-        limit.started = started = monotonic()
+        limit.started = started = now()
     else:
         limit.parent = parent = current()
         limit.clock = clock = clock_of(parent)
@@ -370,26 +367,4 @@ def cancelled(node: Node | None, began: int) -> str | None:
         if node.reason is not None and node.open:
             return node.reason
         node = node.parent
-    return _all_cancelled_why if began < all_cancelled_at else None
-
-
-def began_before_cancel_all() -> bool:
-    """Tell whether the call that asks, a decorated sync function, was running when all waits were cancelled."""
-    return _all_cancelled_frame > 0 and 0 < _frames.own() < _all_cancelled_frame
-
-
-def cancel_all(reason: str = "cancelled") -> None:
-    """
-    End every wait of this process, in every thread and task, with Cancelled; for shutdown handlers.
-
-    Calls and tickers that had begun by now don't wait any more; what begins later is free. It may be called
-    from a signal handler.
-
-    Args:
-        reason: What `Cancelled.reason` will say.
-    """
-    global all_cancelled_at, _all_cancelled_why, _all_cancelled_frame  # noqa: PLW0603 (one process, one answer)
-    _all_cancelled_why = str(reason)
-    _all_cancelled_frame = _frames.everywhere()
-    all_cancelled_at = next_epoch()
-    _clock.ring(lambda owner: True)  # noqa: ARG005
+    return _cancel_all.why if began < _cancel_all.at else None

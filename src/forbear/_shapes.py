@@ -232,7 +232,7 @@ def _ok(words: dict[str, str], *, judged: bool, told: bool) -> str:
     return (
         f"if not on_result(result):\n{_indent(tell + 'return result')}\n"
         f"run = @Run(policy, fn{began})\n"
-        f"if {words['await_']}@{words['a']}refused(run, result):\n    return result"
+        f"if {words['await_']}@{words['a']}refused(run, result) is None:\n    return result"
     )
 
 

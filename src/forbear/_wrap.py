@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ._policy import Policy
     from ._rules import Rules
 
 __all__ = ["check", "policy_of", "wrap"]
@@ -167,7 +168,7 @@ def _dress(made: Any, fn: Any, policy: Rules) -> Any:
     return made
 
 
-def policy_of(fn: object) -> Any:
+def policy_of(fn: object) -> Policy | None:
     """
     Return the policy that a function is decorated with, or None.
 
@@ -177,4 +178,5 @@ def policy_of(fn: object) -> Any:
     >>> policy_of(read).attempts
     7
     """
-    return getattr(fn, POLICY, None)
+    found: Policy | None = getattr(fn, POLICY, None)
+    return found

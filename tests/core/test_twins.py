@@ -68,7 +68,7 @@ LINES_APART = {
     "_loops.new_waiter(run.scope)": "_clock.ThreadWaiter(run.scope)",
     "_loops.new_waiter(_scope.current())": "_clock.ThreadWaiter(_scope.current())",
 }
-SYNC_ONLY = "if run.clock is _clock.SYSTEM and _clock.on_event_loop():\n    _warn_blocking(run)"
+SYNC_ONLY = "if run.clock is _clock.SYSTEM and _clock.on_event_loop():\n    warn_blocking(run)"
 
 
 def plain_text(file: str, name: str) -> str:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import os
 import select
 import signal
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from types import FrameType, TracebackType
     from typing import Any, Self
 
@@ -48,6 +49,9 @@ class Signals:
         self.first: int | None = None  # that asked for an end
         self._scope = scope
         self._continued = False
+        self._is_stopping = False
+        self._is_starting = False
+        self._stops_later = False
         self._before: dict[int, Any] = {}
         self._wakeup = -1
 
@@ -83,8 +87,9 @@ class Signals:
     def _note(self, number: int, _: FrameType | None) -> None:
         if number in ENDING:
             self.end(number)
-        if number == signal.SIGCONT:
-            self._continued = True
+        if number == signal.SIGCONT and self._is_stopping:
+            self._continued = True  # who has stopped the command continues it, once
+            return
         self.arrived.append(number)
 
     def end(self, number: int) -> None:
@@ -93,8 +98,22 @@ class Signals:
             self.first = number
         self._scope.cancel(name_of(number))
 
+    @contextmanager
+    def no_stop(self) -> Generator[None]:
+        """Put a stop off to the end of the block, in which a command is started: it is to stop too."""
+        self._stops_later, self._is_starting = False, True
+        try:
+            yield
+        finally:
+            self._is_starting = False
+            if self._stops_later:
+                self._stop()
+
     def _stop(self, *_: object) -> None:
         """Stop together with the command, and go on together."""
+        if self._is_starting:
+            self._stops_later = True
+            return
         self.send(signal.SIGTSTP)
         self._stopped(signal.SIGTSTP, os.getpid())
         self.send(signal.SIGCONT)
@@ -110,10 +129,11 @@ class Signals:
         return self._stopped(number, -os.getpgrp())
 
     def _stopped(self, number: int, whom: int) -> bool:
-        self._continued = False
+        self._continued, self._is_stopping = False, True
         handler = signal.signal(number, signal.SIG_DFL)
         os.kill(whom, number)  # returns when we were continued
-        signal.signal(number, handler)
+        signal.signal(number, handler)  # the handler of SIGCONT has its turn in here
+        self._is_stopping = False
         return self._continued
 
     # -- passing on

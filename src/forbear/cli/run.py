@@ -170,13 +170,14 @@ class Command:
         self._tries += 1
         self._input.rewind()
         limits = [limit for limit in (self._limit, remaining()) if limit is not None]
-        watch = Watch(
-            start(self._command),
-            signals,
-            terminal,
-            limit=min(limits, default=None),
-            kill_after=self._kill_after,
-        )
+        with signals.no_stop():
+            watch = Watch(
+                start(self._command),
+                signals,
+                terminal,
+                limit=min(limits, default=None),
+                kill_after=self._kill_after,
+            )
         watch.to_end()
 
     def _is_retried(self, error: Exception) -> bool:

@@ -1,4 +1,8 @@
-"""The pytest plugin: one fixture, `forbear_time`."""
+"""
+The pytest plugin: one fixture, `forbear_time`.
+
+Law: pytest loads it in every session, so nothing of forbear's is imported until a test asks for it.
+"""
 
 from __future__ import annotations
 

@@ -30,19 +30,15 @@ COUNT = "echo >> runs; "  # a line for each attempt
 def folder(tmp_path: Path) -> Iterator[Path]:
     """Give commands a place, by which they are found; what is left of them is a failure."""
     yield tmp_path
-    assert [] == at_work(tmp_path)
-
-
-def at_work(folder: Path) -> list[str]:
-    """Return the command lines of the processes that work in the folder; none without /proc."""
-    found: list[str] = []
+    left: list[str] = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if (process / "cwd").readlink().is_relative_to(folder):
-                found.append((process / "cmdline").read_text())
+            if (process / "cwd").readlink().is_relative_to(tmp_path):
+                left.append((process / "cmdline").read_text())
+                os.kill(int(process.name), signal.SIGKILL)
         except OSError:
             pass  # it has ended, or is not ours to look into
-    return found
+    assert [] == left
 
 
 def run(folder: Path, *arguments: str | bytes, **options: Any) -> tuple[int, str, str]:

@@ -40,7 +40,7 @@ check: python
 	$(VENV) -m basedpyright --pythonpath $(VENV)
 	.venv/bin/lint-imports --no-logo
 	$(VENV) -m codespell_lib
-	$(VENV) -m validate_pyproject -q pyproject.toml
+	$(VENV) -m validate_pyproject pyproject.toml
 
 bench: python
 	@"$(PYTHON)" tools/environments.py .venv

@@ -10,14 +10,11 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-_told = tomllib.loads(
-    (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
-)["project"]
+_ABOUT = Path(__file__).parents[1] / "pyproject.toml"
 
 project = "forbear"
-author = "the forbear authors"
-project_copyright = author
-release = version = _told["version"]
+author = project_copyright = "the forbear authors"
+release = version = tomllib.loads(_ABOUT.read_text(encoding="utf-8"))["project"]["version"]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "pictures"]

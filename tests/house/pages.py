@@ -18,11 +18,16 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("*.md", "examples/*.md", "benchmarks/*.md", "docs/**/*.md")
-PAGES = sorted(page for folder in FOLDERS for page in ROOT.glob(folder) if "_build" not in page.parts)
+PAGES = sorted(
+    page for folder in FOLDERS for page in ROOT.glob(folder) if "_build" not in page.parts
+)
 
 FENCE = re.compile(r"^(?P<fence>```+|~~~+)(?P<language>[^\s`]*)")
 COMMENT = re.compile(r"^<!-- (?P<word>no-run|alone)(?:: (?P<why>.+))? -->$")
 END_OF_BLOCK = "-- end of block"
+VIRTUAL = (
+    "import forbear.testing; forbear.testing.virtual_time(everywhere=True).__enter__(); del forbear"
+)
 
 
 class Block(NamedTuple):
@@ -86,9 +91,10 @@ def run(pieces: list[Piece], file: Path) -> list[str]:
     """
     Put the blocks into a file, each at the line where it stands in the page, run it, and return what each printed.
 
-    Warnings are errors, and nothing may be written to standard error.
+    Warnings are errors, and nothing may be written to standard error. Waits take no time: a page has a heading in its
+    first line, so there is room for that.
     """
-    text = ""
+    text = VIRTUAL
     for piece in pieces:
         text += "\n" * (piece.line - 1 - text.count("\n"))
         text += piece.code + f"print({END_OF_BLOCK!r})\n"
@@ -98,7 +104,7 @@ def run(pieces: list[Piece], file: Path) -> list[str]:
     return done.stdout.split(END_OF_BLOCK + "\n")[:-1]
 
 
-def python(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run this Python, from the top of the repository."""
     return subprocess.run(
         [sys.executable, "-X", "utf8", *arguments],
@@ -109,5 +115,4 @@ def python(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         timeout=100,
         check=False,
-        **more,
     )

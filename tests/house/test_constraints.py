@@ -33,10 +33,18 @@ def pins(file: Path) -> dict[str, str]:
     return found
 
 
-def project() -> dict[str, list[str]]:
+def asked() -> dict[str, list[Requirement]]:
     """Return what pyproject.toml asks for: each extra, and what builds the wheel."""
     told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return {**told["project"]["optional-dependencies"], "build": told["build-system"]["requires"]}
+    lines = told["project"]["optional-dependencies"] | {"build": told["build-system"]["requires"]}
+    return {extra: list(map(Requirement, asks)) for extra, asks in lines.items()}
+
+
+def applies(requirement: Requirement, extras: set[str]) -> bool:
+    """Tell whether a requirement holds on this Python, for somebody who asked for these extras."""
+    if requirement.marker is None:
+        return True
+    return any(requirement.marker.evaluate({"extra": extra}) for extra in {"", *extras})
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
@@ -47,26 +55,24 @@ def test_a_pin_is_a_name_and_a_version(file: Path) -> None:
 
 def test_what_the_project_asks_for_is_pinned() -> None:
     """What an extra or the build names has a version here, so two environments of one commit are the same."""
-    asked = {canonicalize_name(Requirement(line).name) for lines in project().values() for line in lines}
-    tree = ast.parse((ROOT / "tools" / "environments.py").read_text(encoding="utf-8"))
-    (tools,) = [node.value for node in tree.body if isinstance(node, ast.Assign) and "BUILD_TOOLS" in ast.unparse(node)]
-    assert set() == (asked | set(ast.literal_eval(tools))) - pins(FILES[0]).keys()
+    names = {canonicalize_name(need.name) for needs in asked().values() for need in needs}
+    script = (ROOT / "tools" / "environments.py").read_text(encoding="utf-8")
+    found = re.search(r"^BUILD_TOOLS = (\[.+\])$", script, re.MULTILINE)
+    assert found
+    assert set() == (names | set(ast.literal_eval(found[1]))) - pins(FILES[0]).keys()
 
 
 def test_what_the_extras_bring_along_is_pinned_as_installed() -> None:
     """The whole closure of what is installed here is pinned, at the very version that is installed."""
     pinned = pins(FILES[0])
-    todo = [Requirement(line) for lines in project().values() for line in lines]
-    seen: set[str] = set()
+    todo = [(need, set[str]()) for needs in asked().values() for need in needs]
+    seen: set[tuple[str, frozenset[str]]] = set()
     different = {}
     while todo:
-        requirement = todo.pop()
-        name = canonicalize_name(requirement.name)
-        extras = requirement.extras or {""}
-        if requirement.marker and not any(requirement.marker.evaluate({"extra": extra}) for extra in extras):
-            continue
-        key = f"{name}[{','.join(sorted(extras))}]"
-        if key in seen:
+        need, extras = todo.pop()
+        name = canonicalize_name(need.name)
+        key = (name, frozenset(need.extras))
+        if key in seen or not applies(need, extras):
             continue
         seen.add(key)
         try:
@@ -75,19 +81,15 @@ def test_what_the_extras_bring_along_is_pinned_as_installed() -> None:
             continue  # this environment is made of other extras
         if pinned.get(name) != found.version:
             different[name] = found.version
-        for line in found.requires or ():
-            needed = Requirement(line)
-            if not needed.marker or any(needed.marker.evaluate({"extra": extra}) for extra in {"", *extras}):
-                needed.marker = None
-                todo.append(needed)
-    assert "pytest[]" in seen
+        todo += [(Requirement(line), need.extras) for line in found.requires or ()]
+    assert ("pytest", frozenset()) in seen
     assert {} == different
 
 
 def test_extras_name_and_constraints_pin() -> None:
     """An extra doesn't bound versions: which one is tried and tested is said in one place."""
-    asked = [Requirement(line) for extra, lines in project().items() if extra != "build" for line in lines]
-    assert [] == [str(requirement) for requirement in asked if requirement.specifier]
+    needs = [need for extra, needs in asked().items() if extra != "build" for need in needs]
+    assert [] == [str(need) for need in needs if need.specifier]
 
 
 def test_benchmarked_libraries_are_pinned_apart() -> None:

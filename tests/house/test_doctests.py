@@ -14,7 +14,9 @@ import forbear.presets
 import forbear.testing
 
 MODULES = sorted(
-    found.name for found in pkgutil.walk_packages(forbear.__path__, "forbear.") if found.name != "forbear.__main__"
+    found.name
+    for found in pkgutil.walk_packages(forbear.__path__, "forbear.")
+    if found.name != "forbear.__main__"
 )
 
 
@@ -28,7 +30,10 @@ def test_examples_of_docstrings_run(name: str) -> None:
 def public() -> dict[str, object]:
     """Return all that users may name."""
     named = {f"forbear.{name}": getattr(forbear, name) for name in forbear.__all__}
-    named |= {f"forbear.testing.{name}": getattr(forbear.testing, name) for name in forbear.testing.__all__}
+    named |= {
+        f"forbear.testing.{name}": getattr(forbear.testing, name)
+        for name in forbear.testing.__all__
+    }
     for where, thing in list(named.items()):
         if inspect.isclass(thing):
             for base in thing.__mro__:
@@ -36,7 +41,8 @@ def public() -> dict[str, object]:
                     named |= {
                         f"{where}.{name}": member
                         for name, member in vars(base).items()
-                        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property))
+                        if not name.startswith("_")
+                        and (inspect.isfunction(member) or isinstance(member, property))
                     }
     return named
 
@@ -71,5 +77,9 @@ WITHOUT_EXAMPLE = {
 
 def test_public_names_have_an_example() -> None:
     """What a user calls has an example in its docstring; errors and what is only handed out may go without."""
-    silent = {name for name in forbear.__all__ if ">>> " not in (inspect.getdoc(getattr(forbear, name)) or "")}
+    silent = {
+        name
+        for name in forbear.__all__
+        if ">>> " not in (inspect.getdoc(getattr(forbear, name)) or "")
+    }
     assert set() == silent - WITHOUT_EXAMPLE

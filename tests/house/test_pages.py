@@ -14,12 +14,16 @@ import pytest
 from pages import PAGES, ROOT, Block, Piece, blocks, programs, run
 
 PROGRAMS = [
-    pytest.param(pieces, id=f"{page.relative_to(ROOT)}:{pieces[0].line}") for page in PAGES for pieces in programs(page)
+    pytest.param(pieces, id=f"{page.relative_to(ROOT)}:{pieces[0].line}")
+    for page in PAGES
+    for pieces in programs(page)
 ]
 
 
 def everywhere(*languages: str) -> list[tuple[Path, Block]]:
-    return [(page, block) for page in PAGES for block in blocks(page) if block.language in languages]
+    return [
+        (page, block) for page in PAGES for block in blocks(page) if block.language in languages
+    ]
 
 
 @pytest.mark.parametrize("pieces", PROGRAMS)
@@ -46,7 +50,9 @@ def test_what_needs_a_library_that_is_here_runs() -> None:
     here = {"httpx", "redis", "gevent", "trio", "pytest", "fastapi"}
     for page, block in everywhere("python"):
         if block.why.startswith("needs"):
-            assert not here & set(re.findall(r"[\w-]+", block.why)), f"{page.relative_to(ROOT)}:{block.line}"
+            assert not here & set(re.findall(r"[\w-]+", block.why)), (
+                f"{page.relative_to(ROOT)}:{block.line}"
+            )
 
 
 def test_only_languages_that_are_looked_at() -> None:
@@ -59,7 +65,9 @@ def test_only_languages_that_are_looked_at() -> None:
 
 # What a test may run: forbear itself, and examples. All else makes environments, installs, or runs the tests.
 RUNS = re.compile(r"(?:printf '[^']*' \| )?(?:forbear (?:explain|run)|python examples/)")
-NOT_RUN = re.compile(r"(?:make|pip|git|(?:PY|ARGS)=.* make|python tools/|\.venv/bin/python|forbear demo)\b")
+NOT_RUN = re.compile(
+    r"(?:make|pip|git|(?:PY|ARGS)=.* make|python tools/|\.venv/bin/python|forbear demo)\b"
+)
 
 
 def commands(block: Block) -> list[tuple[str, str]]:
@@ -90,7 +98,9 @@ def test_every_command_is_known() -> None:
 
 def plain(output: str) -> str:
     """Leave out what differs from place to place: folders, line numbers, and decimals of seconds passed."""
-    output = re.sub(r'File "[^"]*?((?:examples|forbear)/[\w.]+)", line \d+', r'File ".../\1", line N', output)
+    output = re.sub(
+        r'File "[^"]*?((?:examples|forbear)/[\w.]+)", line \d+', r'File ".../\1", line N', output
+    )
     output = re.sub(r'File "\.\.\./examples', 'File "examples', output)
     return re.sub(r" in \d+\.\d+ s \(", " in N s (", output)
 

@@ -34,14 +34,20 @@ def test_all_of_the_package_is_in_it(wheel: zipfile.ZipFile) -> None:
         if file.is_file() and "__pycache__" not in file.parts
     }
     assert "forbear/py.typed" in there
-    assert there == {name: wheel.read(name) for name in wheel.namelist() if name.startswith("forbear/")}
+    assert there == {
+        name: wheel.read(name) for name in wheel.namelist() if name.startswith("forbear/")
+    }
 
 
 def test_nothing_else_is_in_it(wheel: zipfile.ZipFile) -> None:
     """No tests, no documentation, no other top-level name: the package and what describes it."""
-    others = {name.rpartition("/")[2] for name in wheel.namelist() if not name.startswith("forbear/")}
+    others = {
+        name.rpartition("/")[2] for name in wheel.namelist() if not name.startswith("forbear/")
+    }
     assert {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "LICENSE"} == others
-    assert all(name.startswith(("forbear/", "forbear-0.1.0.dist-info/")) for name in wheel.namelist())
+    assert all(
+        name.startswith(("forbear/", "forbear-0.1.0.dist-info/")) for name in wheel.namelist()
+    )
     assert 200_000 > sum(info.compress_size for info in wheel.infolist())
 
 

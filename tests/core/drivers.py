@@ -232,6 +232,17 @@ def logged_to(handler: logging.Handler, level: int = logging.INFO) -> Iterator[l
         logger.setLevel(before)
 
 
+@contextlib.contextmanager
+def only_heard_by(handlers: list[logging.Handler]) -> Iterator[None]:
+    """Have nobody else listen to the log: pytest does, and it keeps every line."""
+    root = logging.getLogger()
+    before, root.handlers = root.handlers, handlers
+    try:
+        yield
+    finally:
+        root.handlers = before
+
+
 def text_of(error: BaseException | None) -> str | None:
     """Return `Type: text`, or None."""
     return None if error is None else f"{type(error).__name__}: {error}"

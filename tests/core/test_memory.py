@@ -21,6 +21,8 @@ import forbear
 from forbear import Permanent, Policy, RetryAfter, Ticker, retry
 from forbear.testing import virtual_time
 
+from drivers import only_heard_by
+
 
 class Oops(Exception):
     """What fails here."""
@@ -156,17 +158,6 @@ def test_results_are_let_go(without_gc: None) -> None:
     with virtual_time():
         last = retry(on=Oops, on_result=lambda result: True, attempts=4, backoff=1).call(step)
     assert [None, None, None, last] == [thing() for thing in things]
-
-
-@contextlib.contextmanager
-def only_heard_by(handlers: list[logging.Handler]) -> Iterator[None]:
-    """Have nobody else listen to the log: pytest does, and it keeps every line."""
-    root = logging.getLogger()
-    before, root.handlers = root.handlers, handlers
-    try:
-        yield
-    finally:
-        root.handlers = before
 
 
 @pytest.mark.parametrize("heard", [True, False], ids=["heard", "unheard"])

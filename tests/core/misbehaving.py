@@ -10,11 +10,6 @@ class Oops(Exception):
     """What fails here."""
 
 
-def policy(**given: Any) -> Any:
-    """Make a policy."""
-    return retry(**({"on": Oops} | given))
-
-
 class Unshowable:
     """A value whose repr raises."""
 

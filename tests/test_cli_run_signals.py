@@ -249,13 +249,16 @@ def test_a_signal_that_was_ignored_stays_ignored(folder: Path, number: signal.Si
 
 
 def test_ctrl_z_stops_the_command_and_fg_continues_both(folder: Path) -> None:
-    """As a shell's job: the group of the command stops with forbear, and goes on with it."""
+    """As a shell's job: the group of the command stops with forbear, and is continued with it, once."""
     python = """if 1:
-        import os, signal, sys
-        def go_on(*_): print("continued", flush=True); sys.exit(4)
+        import os, signal, time
+        seen = []
+        def go_on(*_): os.write(1, b"continued\\n"); seen.append(1)
         signal.signal(signal.SIGCONT, go_on)
-        print(os.getpid(), flush=True)
-        while True: signal.pause()"""
+        os.write(1, b"%d\\n" % os.getpid())
+        while not seen: time.sleep(0.01)
+        time.sleep(0.1)
+        os._exit(4)"""
     script = f"exec {sys.executable} -I -S -c '{python}'"  # a shell may be between two commands
     process = start(folder, "--attempts", "1", script=script)
     assert process.stdout is not None

@@ -219,3 +219,19 @@ def test_links_lead_somewhere() -> None:
             if not is_there:
                 dead.append(f"{page.relative_to(ROOT)}: {target}")
     assert [] == dead
+
+
+def test_pages_name_what_there_is() -> None:
+    """A page names nothing of forbear's that this version doesn't have."""
+    unknown = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        dotted = re.findall(r'(?<![\w./"-])forbear\.([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)', text)
+        imported = re.findall(r"^ *from forbear import ([\w, ]+)$", text, re.MULTILINE)
+        named = [*dotted, *(name for line in imported for name in line.split(", "))]
+        for name in set(named):
+            try:
+                find(name)
+            except AttributeError:
+                unknown.append(f"{page.relative_to(ROOT)}: forbear.{name}")
+    assert [] == unknown

@@ -12,7 +12,9 @@ from pages import ROOT
 if TYPE_CHECKING:
     from collections import Counter
 
-DRAWN: dict[str, tuple[Counter[int], list[float]]] = {}  # each herd takes a second, and two tests look at it
+DRAWN: dict[
+    str, tuple[Counter[int], list[float]]
+] = {}  # each herd takes a second, and two tests look at it
 
 
 @pytest.fixture(scope="module")

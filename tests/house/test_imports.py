@@ -84,26 +84,6 @@ def test_below_the_neighbours_there_is_no_third_party(file: Path) -> None:
     assert set() == imported - set(sys.stdlib_module_names)
 
 
-def test_every_module_can_be_imported_alone() -> None:
-    """No module depends on another having been imported before it."""
-    names = [
-        ".".join(file.relative_to(HOME.parent).with_suffix("").parts).removesuffix(".__init__")
-        for file in BELOW
-    ]
-    # Each in an interpreter of its own would take a minute; a package forgotten and imported anew says the same.
-    done = python(
-        "-W",
-        "error",
-        "-c",
-        "import importlib, sys\n"
-        f"for name in {names}:\n"
-        "    for known in [known for known in sys.modules if known.partition('.')[0] == 'forbear']:\n"
-        "        del sys.modules[known]\n"
-        "    importlib.import_module(name)\n",
-    )
-    assert (0, "") == (done.returncode, done.stderr)
-
-
 def test_the_package_has_no_requirement() -> None:
     """Installing forbear installs forbear."""
     import tomllib  # noqa: PLC0415

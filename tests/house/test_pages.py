@@ -97,7 +97,8 @@ def test_every_command_is_known() -> None:
 
 
 def plain(output: str) -> str:
-    """Leave out what differs from place to place: folders, line numbers, and decimals of seconds passed."""
+    """Leave out what differs: folders, line numbers, seconds passed, and the marks below lines of newer Pythons."""
+    output = re.sub(r"^[ ~^]+\n", "", output, flags=re.MULTILINE)
     output = re.sub(
         r'File "[^"]*?((?:examples|forbear)/[\w.]+)", line \d+', r'File ".../\1", line N', output
     )

@@ -1,5 +1,5 @@
 """
-forbear: retries, backoff and one operation per name, small, right under cancellation, and fast.
+forbear: retries, backoff and time limits, small, right under cancellation, and fast.
 
 Law: names only. Nothing third-party, no asyncio, no typing is imported here, because importing forbear must
 cost a program next to nothing.

@@ -51,10 +51,14 @@ def again(run: Run | None) -> Run | None:
 
 
 def is_plain(error: BaseException) -> bool:
-    """Tell whether errors of this type are told by their arguments, and by nothing else."""
+    """Tell whether errors of this type are told by their arguments, by nothing else, and run no code when looked at."""
     kind = type(error)
     return (
         kind.__str__ is BaseException.__str__
+        and kind.args is BaseException.args
+        and kind.__getattribute__ is BaseException.__getattribute__
+        and not hasattr(kind, "__getattr__")
+        and not hasattr(kind, "retry_after")
         and error.__cause__ is None
         and not isinstance(error, BaseExceptionGroup)
         and not isinstance(error, RetryAfter | Permanent)

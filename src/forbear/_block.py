@@ -157,7 +157,7 @@ class Attempts(Attempt):
         if isinstance(error, Exception):
             self._state = FAILED
             try:
-                over = _drive.failed(self._failed_run())
+                over = _drive.failed(self._failed_run(), None, error)
             except BaseException:
                 self._end()
                 raise
@@ -223,8 +223,16 @@ class AsyncAttempts(Attempt):
             return ended
         assert run is not None  # noqa: S101 (an attempt has failed)
         error = run.error
-        if await _drive.atold(run, self._verdict) == OVER and run.instead is None:
-            return error
+        try:
+            if await _drive.atold(run, self._verdict) == OVER and run.instead is None:
+                return error
+        except BaseException as raised:
+            # As everywhere: what a hook raises has the failure that it was told of as its context.
+            if raised.__context__ is None and raised is not error:
+                raised.__context__ = error
+            raise
+        finally:
+            del error  # its traceback holds frames, and this frame is held by the hook's error
         return run.pop() if await _drive.awaited(run) is None else None
 
     def __enter__(self) -> Self:
@@ -287,6 +295,8 @@ class AsyncAttempts(Attempt):
         limit = self._limit
         if limit is None:
             return False
+        if self._run is not None:
+            limit.leave_trace(self._run.error, self._run.number)
         try:
             limit.unbind_cut(error)
         except TimeoutError as over:

@@ -65,10 +65,10 @@ def dealt(
     return None if failed(run, cut) else run
 
 
-def failed(run: Run, cut: AttemptCut | None = None) -> bool:
-    """Deal with a failed attempt, the error that is just being handled; true lets it pass."""
+def failed(run: Run, cut: AttemptCut | None = None, error: BaseException | None = None) -> bool:
+    """Deal with a failed attempt, by default the error that is just being handled; true lets it pass."""
     try:
-        error = exception()
+        error = exception() if error is None else error
         if isinstance(error, Exception):
             verdict = run.judge(error, cut=cut is not None and cut.made(error))
         else:
@@ -213,10 +213,12 @@ async def adealt(
     return None if await afailed(run, cut) else run
 
 
-async def afailed(run: Run, cut: AttemptCut | None = None) -> bool:
-    """Deal with a failed attempt, the error that is just being handled; true lets it pass."""
+async def afailed(
+    run: Run, cut: AttemptCut | None = None, error: BaseException | None = None
+) -> bool:
+    """Deal with a failed attempt, by default the error that is just being handled; true lets it pass."""
     try:
-        error = exception()
+        error = exception() if error is None else error
         if isinstance(error, Exception):
             verdict = run.judge(error, cut=cut is not None and cut.made(error))
         else:

@@ -74,8 +74,20 @@ def here() -> tuple[int, ...]:
 def everywhere() -> int:
     """Give a number to all such frames in all threads, and return the highest: what begins later has a higher one."""
     top: FrameType | None = None
-    for top in sys._current_frames().values():
+    for top in [*sys._current_frames().values(), *_suspended()]:
         for frame in _ours(top):
             _number(frame)
     del top  # it may be this very frame, and then it would hold itself
     return _next_number()
+
+
+def _suspended() -> Iterator[FrameType | None]:
+    """Yield the innermost frames of greenlets, which are on no thread's stack while another one runs."""
+    module = sys.modules.get("greenlet")
+    kind = getattr(module, "greenlet", None)
+    if kind is not None:
+        import gc  # noqa: PLC0415 (rare)
+
+        for thing in gc.get_objects():
+            if isinstance(thing, kind):
+                yield thing.gr_frame

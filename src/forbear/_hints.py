@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["Permanent", "RetryAfter", "as_hint", "parse_retry_after", "signals"]
+__all__ = ["Permanent", "RetryAfter", "as_delay", "as_hint", "parse_retry_after", "signals"]
 
 # How many links of a `__cause__` chain, and how many leaves of a group, are looked at: chains can be cyclic
 # and groups nested, and whoever raised them must not be able to hang a retry.
@@ -110,6 +110,11 @@ def signals(error: BaseException) -> tuple[Permanent | None, RetryAfter | None]:
         ):
             again = part
     return permanent, again
+
+
+def asks_again(error: BaseException) -> bool:
+    """Tell whether there is a RetryAfter in the error."""
+    return any(isinstance(part, RetryAfter) for part in parts(error))
 
 
 def parts(error: BaseException) -> Iterator[BaseException]:
@@ -232,3 +237,15 @@ def _days(year: int, month: int, day: int) -> int:
     year -= month <= 2
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
     return year * 365 + year // 4 - year // 100 + year // 400 + of_year - 719468
+
+
+def as_delay(delay: object) -> float:
+    """Read the answer of somebody else's backoff; what is no number of seconds is refused."""
+    if type(delay) is float and 0.0 <= delay <= sys.float_info.max:
+        return delay
+    seconds = as_hint(delay)
+    if seconds is None:
+        raise ConfigError(
+            f"backoff must answer with seconds or None, not {delay!r:.80}; for example with what Exponential() answers"
+        )
+    return seconds

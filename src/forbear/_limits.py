@@ -205,7 +205,10 @@ def open_cut(timeout: float, now: Callable[[], float] = SYSTEM.now) -> CallCut:
     """
     limit = CallCut()
     sweeper = local.sweeper
-    task = None if sweeper is None else sweeper.current(sweeper.loop)
+    if sweeper is not None and sweeper.running() is sweeper.loop:
+        task = sweeper.current(sweeper.loop)
+    else:
+        task = None
     if task is None:
         sweeper = sweeper_here()
         task = None if sweeper is None else sweeper.task

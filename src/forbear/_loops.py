@@ -182,13 +182,14 @@ class Sweeper:
     entering, so who leaves is always on top, and the stack stays as deep as they nest.
     """
 
-    __slots__ = ("current", "loop", "scheduled", "task", "top")
+    __slots__ = ("current", "loop", "running", "scheduled", "task", "top")
 
     task: asyncio.Task[object]  # that ran when somebody last looked
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         module = _modules["asyncio"]
         self.loop = loop
+        self.running: Callable[[], asyncio.AbstractEventLoop | None] = module._get_running_loop
         self.top: Armed | None = None
         # Up to 3.11 `current_task` is written in Python; the dict that it looks into is much faster.
         slow = sys.version_info < (3, 12)
@@ -228,8 +229,8 @@ def sweeper_here() -> Sweeper | None:
     """Return the sweeper of the asyncio loop whose task is running, and that task in it; None on trio."""
     sweeper = local.sweeper
     if sweeper is not None:
-        # A loop has a current task only while it runs, and this one was last seen running on this thread.
-        task = sweeper.current(sweeper.loop)
+        # A loop may have moved to another thread since, or have stayed behind in the parent of this process.
+        task = sweeper.current(sweeper.loop) if sweeper.running() is sweeper.loop else None
         if task is not None:
             sweeper.task = task
             return sweeper

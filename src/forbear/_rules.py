@@ -12,6 +12,7 @@ from . import _checks
 from ._by_type import DEFAULT, ByType
 from ._duration import count, number, seconds, shown
 from ._groups import leaves, names_group
+from ._hints import asks_again
 from ._notes import describe as default_describe
 from .backoff import Constant, as_backoff
 
@@ -237,7 +238,8 @@ class Rules:
         """
         Tell whether `on` says to retry this error and `giveup` doesn't object.
 
-        A group is matched if its type is named, or if each leaf is matched and none is a giveup.
+        A group is matched if its type is named, or if each leaf is matched and none is a giveup. In a group a
+        RetryAfter speaks for its own leaf, and as the group's cause for all.
         """
         if isinstance(error, BaseExceptionGroup):
             return self._matches_group(error)
@@ -264,8 +266,11 @@ class Rules:
             return True
         if names_group(self._giveup_types, group):
             return False
+        whole = group.__cause__ is not None and asks_again(group.__cause__)
         return all(
-            isinstance(leaf, Exception) and self._on(leaf) and not self.gives_up(leaf)
+            isinstance(leaf, Exception)
+            and (whole or self._on(leaf) or asks_again(leaf))
+            and not self.gives_up(leaf)
             for leaf in members
         )
 

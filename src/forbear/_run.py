@@ -14,10 +14,10 @@ import sys
 from . import _cancel_all, _events, _notes, _scope
 from ._again import is_plain
 from ._groups import holds_never
-from ._hints import RetryAfter, as_hint, signals
+from ._hints import RetryAfter, as_delay, as_hint, signals
 from ._notes import EPOCH, name_of
 from .backoff import chance
-from .errors import NEVER, Cancelled, ConfigError
+from .errors import NEVER, Cancelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Run:
 
     def _is_ours(self, error: Exception, again: RetryAfter | None, *, cut: bool) -> bool:
         rules = self.rules
-        if again is not None or cut:
+        if cut or (again is not None and not isinstance(error, BaseExceptionGroup)):
             return not rules.gives_up(error)
         if not rules.matches(error):
             return False
@@ -231,7 +231,7 @@ class Run:
         reason = _scope.cancelled(self.scope, self.began)
         if reason is None:
             return False
-        self._over("cancelled", reason)
+        self._over("cancelled", _notes.one_line(reason, 200))
         self.pending = True
         self.instead = Cancelled(reason)
         self.instead.__cause__ = self.error
@@ -244,7 +244,7 @@ class Run:
         delay = ask(self.failures + 1, self.previous, chance)
         if delay is None:
             return self._over("backoff", "the backoff says stop")
-        delay = _readable(delay)
+        delay = as_delay(delay)
         hinted = self._hint(error)
         if hinted is None:
             self.failures += 1
@@ -377,15 +377,3 @@ class Run:
             self._leave_trace()
         self.error = self.instead = self.result = self._carried = self._again = None
         self._mark = None
-
-
-def _readable(delay: object) -> float:
-    """Read the answer of somebody else's backoff; what is no number of seconds is refused."""
-    if type(delay) is float and 0.0 <= delay <= LONGEST:
-        return delay
-    seconds = as_hint(delay)
-    if seconds is None:
-        raise ConfigError(
-            f"backoff must answer with seconds or None, not {delay!r:.80}; for example with what Exponential() answers"
-        )
-    return seconds

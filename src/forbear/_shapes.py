@@ -34,6 +34,14 @@ CO_VARARGS, CO_VARKEYWORDS = 0x04, 0x08
 # nothing is looked up, and nothing has to be found in the function's own module.
 TOOLS: dict[str, Any] = {name: getattr(_drive, name) for name in _drive.__all__}
 TOOLS |= {"Run": Run, "again": again, "pop": Run.pop, "EPOCH": EPOCH}
+# Whoever has a `next` of their own in their module means it for themselves.
+TOOLS |= {
+    "next": next,
+    "anext": anext,
+    "BaseException": BaseException,
+    "GeneratorExit": GeneratorExit,
+}
+TOOLS |= {"StopIteration": StopIteration, "StopAsyncIteration": StopAsyncIteration}
 TOOLS |= {"open_limit": open_limit, "close_limit": close_limit}
 TOOLS |= {
     "open_cut": open_cut,
@@ -122,20 +130,20 @@ HAND_ON = """
 while True:
     try:
         sent = yield item
-    except GeneratorExit:
+    except @GeneratorExit:
         items.close()
         raise
-    except BaseException as error:
+    except @BaseException as error:
         try:
             item = items.throw(error)
-        except StopIteration as stop:
+        except @StopIteration as stop:
             return stop.value
     else:
         if sent is None:
             return (yield from items)
         try:
             item = items.send(sent)
-        except StopIteration as stop:
+        except @StopIteration as stop:
             return stop.value
 """
 
@@ -143,18 +151,18 @@ AHAND_ON = """
 while True:
     try:
         sent = yield item
-    except GeneratorExit:
+    except @GeneratorExit:
         await items.aclose()
         raise
-    except BaseException as error:
+    except @BaseException as error:
         try:
             item = await items.athrow(error)
-        except StopAsyncIteration:
+        except @StopAsyncIteration:
             return
     else:
         try:
             item = await items.asend(sent)
-        except StopAsyncIteration:
+        except @StopAsyncIteration:
             return
 """
 
@@ -207,9 +215,9 @@ def _body(kind: str, call: str, features: tuple[bool, bool, bool, bool]) -> str:
         text = AFUNCTION.format_map(words)
         tail = ""
     else:
-        one = f"items = {call}; item = " + ("await anext(items)" if is_async else "next(items)")
+        one = f"items = {call}; item = " + ("await @anext(items)" if is_async else "@next(items)")
         words["again"] = _cut(one, 2) if cut else one
-        words["stop"] = "StopAsyncIteration" if is_async else "StopIteration"
+        words["stop"] = "@StopAsyncIteration" if is_async else "@StopIteration"
         words["value"] = "" if is_async else " stop.value"
         text = ITEMS.format_map(words)
         tail = AHAND_ON if is_async else HAND_ON

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import _clock, _loops, _scope
 from ._duration import seconds
+from ._hints import as_delay
 from ._notes import EPOCH
 from .backoff import as_backoff, chance
 from .errors import Cancelled
@@ -141,11 +142,11 @@ class Ticker:
         if self._reset_after is not None and worked > self._reset_after:
             self._failures, self._previous = 0, 0.0
         self._failures += 1
-        delay = self._backoff.delay(self._failures, self._previous, chance)
-        if delay is None:
+        said = self._backoff.delay(self._failures, self._previous, chance)
+        if said is None:
             self._stopped = True
             return None
-        self._previous = delay
+        self._previous = delay = as_delay(said)
         rest = max(0.0, delay - worked)
         left = _scope.time_left(_scope.current())
         if left is not None and rest - left > GRAIN:

@@ -36,7 +36,7 @@ def warn_blocking(run: Run) -> None:
     if _in_notebook():
         return  # there the loop belongs to the kernel, and a cell that waits is meant
     warnings.warn(
-        f"{run.name} waits {run.delay:.3g} s on a thread that runs an event loop, and everything in it stands still; "
+        f"{run.name} waits on a thread that runs an event loop, and everything in it stands still; "
         "make the function async, or call it through asyncio.to_thread",
         BlockingWaitWarning,
         stacklevel=_stack_level(),

@@ -66,8 +66,7 @@ first 20 ms.
 It is not quite the same from the seventh failure on, on purpose. redis-py jitters first and caps
 last, min(1, U(0, 0.02 * 2^(n-1))): after the seventh failure 22 % of its delays are exactly 1 s,
 after the tenth 90 %, and the clients are in step again. Here they stay U(0, 1). The ten waits of a
-whole outage come to 2.6 s on average, redis-py's to 3.9 s. For its very formula there is the class
-of its name in the redis integration.
+whole outage come to 2.6 s on average, redis-py's to 3.9 s.
 
 Source: the default `retry` of `redis.Redis` in redis-py 8.0.0 to 8.1.0 (2026),
 `ExponentialWithJitterBackoff(cap=1, base=0.01)`; not the default of its backoff classes, which is

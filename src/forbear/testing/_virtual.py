@@ -71,7 +71,9 @@ class VirtualClock:
         self._due: list[Entry] = []
         self._numbers = itertools.count()
         self._lock = threading.RLock()
-        self._watched: set[int] = set()
+        self._watched: set[object] = (
+            set()
+        )  # loops that are; themselves, since the number of one that has gone is used again
 
     def __repr__(self) -> str:
         return f"<virtual clock at {self._now:g} s, {len(self.waits)} waits>"
@@ -166,16 +168,16 @@ class VirtualClock:
         trio = sys.modules.get("trio")
         if trio is not None and _clock.in_trio(trio):
             token = trio.lowlevel.current_trio_token()
-            if id(token) not in self._watched:
-                self._watched.add(id(token))
-                trio.lowlevel.spawn_system_task(self._watch_trio, id(token))
+            if token not in self._watched:
+                self._watched.add(token)
+                trio.lowlevel.spawn_system_task(self._watch_trio, token)
             return
         loop = sys.modules["asyncio"].get_running_loop()
-        if id(loop) not in self._watched:
-            self._watched.add(id(loop))
+        if loop not in self._watched:
+            self._watched.add(loop)
             loop.call_soon(self._watch_asyncio, loop, 0)
 
-    async def _watch_trio(self, key: int) -> None:
+    async def _watch_trio(self, token: object) -> None:
         import trio.testing  # noqa: PLC0415 (only where trio runs)
 
         try:
@@ -183,7 +185,7 @@ class VirtualClock:
             while self._step():
                 await trio.testing.wait_all_tasks_blocked()
         finally:
-            self._watched.discard(key)
+            self._watched.discard(token)
 
     def _watch_asyncio(self, loop: asyncio.AbstractEventLoop, quiet: int) -> None:
         # Called by the loop. A turn polls the selector before it runs what is ready, so two turns in a row with
@@ -194,7 +196,7 @@ class VirtualClock:
         if quiet >= enough:
             quiet = 0
             if not self._step():
-                self._watched.discard(id(loop))
+                self._watched.discard(loop)
                 return
         loop.call_soon(self._watch_asyncio, loop, quiet)
 

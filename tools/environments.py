@@ -106,12 +106,12 @@ def make(
     Make an environment with these extras, or complete it; true if there was something to do.
 
     It is made afresh when pyproject.toml's needs, constraints.txt, the interpreter or its own place have changed: so
-    it always is what the files say, and nothing lingers. Settings of tools don't matter to it.
+    it always is what the files say, and nothing lingers. Settings of tools and descriptions don't matter to it.
 
     Args:
         folder: Where.
         base: The interpreter to make it from.
-        extras: Extras of the package. What is there already stays.
+        extras: Extras of the package. Those that are there stay, also when it is made afresh.
         listed: A file of further requirements.
         editable: Install the package too, as the source tree.
     """
@@ -122,22 +122,26 @@ def make(
         made = json.loads(stamp.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         made = {}
-    there = made.get("extras", []) if made.get("key") == key else None
-    if there is not None and set(extras) <= set(there):
+    kept = made.get("key") == key
+    there = set(made.get("extras", [])) & set(project()["project"]["optional-dependencies"])
+    if kept and set(extras) <= there:
         return False
-    if there is None:
+    if not kept:
         run([base, "-m", "venv", "--clear", str(folder)])
-    wanted = sorted({*extras, *(there or [])})
+    wanted = sorted(there | set(extras))
     python = python_of(folder)
     pip(python, "-c", str(CONSTRAINTS), *BUILD_TOOLS, *requirements(wanted), *more)
-    if editable and there is None:
+    if editable and not kept:
         pip(python, "--no-deps", "--no-build-isolation", "-e", str(ROOT))
     stamp.write_text(json.dumps({"key": key, "extras": wanted}), encoding="utf-8")
     return True
 
 
 def _key(*more: object) -> str:
-    needs = project(), CONSTRAINTS.read_text(encoding="utf-8"), more
+    told = project()
+    about = {"description", "keywords", "classifiers", "authors", "readme", "license"}
+    told["project"] = {name: value for name, value in told["project"].items() if name not in about}
+    needs = told, CONSTRAINTS.read_text(encoding="utf-8"), more
     return hashlib.sha256(json.dumps(needs, sort_keys=True).encode()).hexdigest()
 
 

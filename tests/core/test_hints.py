@@ -82,6 +82,38 @@ def test_a_backoff_for_each_type_is_given_all_failures_and_the_last_delay() -> N
     assert ([(1, 0.0), (3, 1.0)], [(2, 5.0)]) == (special.asked, general.asked)
 
 
+@pytest.mark.parametrize(
+    ("error", "wait"),
+    [
+        (ConnectionResetError(), 1.0),
+        (OSError(), 2.0),
+        (ExceptionGroup("g", [ConnectionResetError(), ConnectionResetError()]), 1.0),
+        (ExceptionGroup("g", [ConnectionResetError(), OSError()]), 2.0),
+        (ExceptionGroup("g", [ExceptionGroup("h", [OSError()]), KeyError()]), 5.0),
+        (KeyError(), 5.0),
+        (ValueError(), 4.0),
+    ],
+    ids=["special", "general", "group", "mixed group", "nested group", "table", "Exception"],
+)
+def test_a_group_waits_as_long_as_the_longest_of_its_members(error: Exception, wait: float) -> None:
+    """A line for `Exception` is for what no other line is for, and not for groups."""
+    table = {ConnectionResetError: 1, OSError: 2, KeyError: 5, Exception: 4}
+    with virtual_time() as clock:
+        retry(on=lambda error: True, backoff=table).call(failing(error))
+    assert [wait] == clock.waits
+
+
+def test_a_failure_without_a_line_waits_by_the_default() -> None:
+    """`Exponential()`, which is the default of `backoff` too; so does a refused result."""
+    with virtual_time() as clock:
+        retry(on=Oops, backoff={KeyError: 100}).call(failing(Oops()))
+        retry(on=Oops, backoff={KeyError: 100}, on_result=lambda result: result == 1).call(
+            iter([1, 2]).__next__
+        )
+    assert 2 == len(clock.waits)
+    assert all(0 < wait <= 0.1 for wait in clock.waits)
+
+
 @pytest.mark.parametrize("answer", [float("nan"), float("inf"), -float("inf"), "soon"])
 def test_a_backoff_that_answers_no_number_is_refused(answer: Any) -> None:
     """What is no number of seconds can't be waited, and is a mistake of the backoff."""

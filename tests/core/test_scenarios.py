@@ -119,10 +119,8 @@ def test_what_a_hook_raises_comes_out_at_once(
     assert f"{kind.__name__}: broken hook" == text_of(seen.error)
     assert (2 if hook == "on_giveup" else 1) == seen.calls
     assert seen.error is not None
-    if not (way.is_async and way.form == "block"):
-        # There hooks are awaited when the loop comes round, and the failure is no longer being handled.
-        assert (seen.raised[-1] if seen.raised else None) is seen.error.__context__
-        assert forbear.reason(seen.error) == ("attempts" if hook == "on_giveup" else None)
+    assert (seen.raised[-1] if seen.raised else None) is seen.error.__context__
+    assert forbear.reason(seen.error) == ("attempts" if hook == "on_giveup" else None)
 
 
 class BrokenBackoff:

@@ -123,6 +123,21 @@ def test_policies_pickle_compare_and_copy_by_value() -> None:
     assert f"Policy(on=(OSError, KeyError), attempts=3, backoff={Constant(2)!r})" == repr(one)
 
 
+def test_a_table_of_backoffs_is_a_value_too() -> None:
+    """A dict is copied: what becomes of it later is nothing to the policy."""
+    table: dict[type[Exception], Any] = {OSError: 1, KeyError: Constant(2)}
+    policy = retry(on=Oops, backoff=table)
+    other = retry(on=Oops, backoff={KeyError: 2.0, OSError: Constant(1)})
+    table[ValueError] = 3
+    assert policy == other
+    assert hash(policy) == hash(other)
+    assert policy == pickle.loads(pickle.dumps(policy))
+    assert policy != policy.replace(backoff={OSError: 1})
+    assert policy != policy.replace(backoff=1)
+    shown = f"{{OSError: {Constant(1)!r}, KeyError: {Constant(2)!r}}}"
+    assert f"Policy(on=Oops, backoff={shown})" == repr(policy)
+
+
 def test_a_policy_is_frozen() -> None:
     """It is shared by everybody."""
     with pytest.raises(AttributeError, match="frozen"):

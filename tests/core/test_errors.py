@@ -21,7 +21,8 @@ from forbear import (
     Refused,
     RetryAfter,
     StoreError,
-)from forbear.testing import virtual_time
+)
+from forbear.testing import virtual_time
 
 ERRORS = [
     ConfigError("attempts must be at least 1 or None, not 0; for example attempts=5"),

@@ -236,3 +236,24 @@ def test_retry_after_without_seconds_waits_by_the_backoff() -> None:
         unreadable = RetryAfter(forbear.parse_retry_after("soon"))
         assert "well" == retry(on=Oops, backoff=1).call(failing(unreadable))
     assert [1.0] == clock.waits
+
+
+def test_of_several_signals_the_longest_counts() -> None:
+    """Whoever asks for less time is served by more; one without seconds asks for none."""
+
+    def chain(*seconds: float | None) -> RetryAfter:
+        first, *rest = (RetryAfter(one) for one in seconds)
+        error = first
+        for cause in rest:
+            error.__cause__ = cause
+            error = cause
+        return first
+
+    for seconds, wait in (((0.5, 3.0, 2.0), 3.0), ((None, 0.5), 0.5), ((0.5, None), 0.5)):
+        with virtual_time() as clock:
+            retry(on=Oops, backoff=9, hint_jitter=0).call(failing(chain(*seconds)))
+        assert [wait] == clock.waits
+    group = ExceptionGroup("g", [RetryAfter(1), RetryAfter(4), RetryAfter(2)])
+    with virtual_time() as clock:
+        retry(on=Oops, backoff=9, hint_jitter=0).call(failing(group))
+    assert [4.0] == clock.waits

@@ -33,7 +33,8 @@ add_module_names = False
 python_display_short_literal_types = True
 python_use_unqualified_type_names = True
 
-# Looks.
+# Looks. Quotes stay as they are written: on a page about code they are code more often than not.
+smartquotes = False
 html_theme = "furo"
 html_title = f"forbear {release}"
 html_static_path = ["_static"]

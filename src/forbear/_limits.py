@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["AttemptCut", "CallCut", "acut_off", "open_cut", "sign_cut_off"]
 
 exception = sys.exception
-local = _loops.local
+sweepers = _loops.sweepers
 sweeper_here = _loops.sweeper_here
 
 
@@ -204,11 +204,8 @@ def open_cut(timeout: float, now: Callable[[], float] = SYSTEM.now) -> CallCut:
         now: The system's clock. Here, because freezegun replaces what it finds in module namespaces.
     """
     limit = CallCut()
-    sweeper = local.sweeper
-    if sweeper is not None and sweeper.running() is sweeper.loop:
-        task = sweeper.current(sweeper.loop)
-    else:
-        task = None
+    sweeper = sweepers.get(_loops.running())
+    task = None if sweeper is None else sweeper.current(sweeper.loop)
     if task is None:
         sweeper = sweeper_here()
         task = None if sweeper is None else sweeper.task

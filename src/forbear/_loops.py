@@ -8,7 +8,6 @@ scope. Neither library is imported: whoever runs a task of one has imported it a
 
 from __future__ import annotations
 
-import _thread
 import sys
 
 from ._clock import PIECE, SYSTEM, in_trio, is_faked
@@ -182,14 +181,13 @@ class Sweeper:
     entering, so who leaves is always on top, and the stack stays as deep as they nest.
     """
 
-    __slots__ = ("current", "loop", "running", "scheduled", "task", "top")
+    __slots__ = ("current", "loop", "scheduled", "task", "top")
 
     task: asyncio.Task[object]  # that ran when somebody last looked
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         module = _modules["asyncio"]
         self.loop = loop
-        self.running: Callable[[], asyncio.AbstractEventLoop | None] = module._get_running_loop
         self.top: Armed | None = None
         # Up to 3.11 `current_task` is written in Python; the dict that it looks into is much faster.
         slow = sys.version_info < (3, 12)
@@ -218,19 +216,21 @@ class Sweeper:
             limit = below
 
 
-class _Local(_thread._local):
-    sweeper: Sweeper | None = None
+def _no_loop() -> None:
+    return None
 
 
-local = _Local()
+# Asyncio's own answer to which loop runs on this thread, once somebody has asked.
+running: Callable[[], asyncio.AbstractEventLoop | None] = _no_loop
+# One for each loop that is not closed; the loops themselves, because the address of one is soon another's.
+sweepers: dict[object, Sweeper] = {}
 
 
 def sweeper_here() -> Sweeper | None:
     """Return the sweeper of the asyncio loop whose task is running, and that task in it; None on trio."""
-    sweeper = local.sweeper
+    sweeper = sweepers.get(running())
     if sweeper is not None:
-        # A loop may have moved to another thread since, or have stayed behind in the parent of this process.
-        task = sweeper.current(sweeper.loop) if sweeper.running() is sweeper.loop else None
+        task = sweeper.current(sweeper.loop)
         if task is not None:
             sweeper.task = task
             return sweeper
@@ -238,12 +238,17 @@ def sweeper_here() -> Sweeper | None:
 
 
 def _look_around() -> Sweeper | None:
+    global running  # noqa: PLW0603 (it is found once)
     if library() == "trio":
         return None
+    running = _modules["asyncio"]._get_running_loop
     loop = _modules["asyncio"].get_running_loop()
-    sweeper = local.sweeper
-    if sweeper is None or sweeper.loop is not loop:
-        sweeper = local.sweeper = Sweeper(loop)
+    sweeper = sweepers.get(loop)
+    if sweeper is None:
+        for known in list(sweepers.values()):
+            if known.loop.is_closed():
+                sweepers.pop(known.loop, None)
+        sweeper = sweepers[loop] = Sweeper(loop)
     task = sweeper.current(loop)
     if task is None:
         raise RuntimeError("a time limit can cut off only what runs in a task")

@@ -1,75 +1,28 @@
-"""`forbear run`: exit codes, what is tried again, time limits, and that nothing of a failed attempt is left."""
+"""`forbear run`: exit codes, what is tried again, what is told, and arguments."""
 
 from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from commands import AT_ONCE, FORBEAR, end_all, run, sh
 
 from forbear.cli import main
-from forbear.cli._attempt import _is_dead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FORBEAR = (sys.executable, "-m", "forbear", "run")
-AT_ONCE = ("--attempts", "3", "--backoff", "0")
-HAS_PROC = Path("/proc/self/stat").exists()
-
-COUNT = "echo >> runs; "  # a line for each attempt
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Give commands a place, by which they are found; what is left of them is a failure."""
+    """Give commands a place; what is left of them there is a failure."""
     yield tmp_path
-    left: list[str] = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink().is_relative_to(tmp_path):
-                left.append((process / "cmdline").read_text())
-                os.kill(int(process.name), signal.SIGKILL)
-        except OSError:
-            pass  # it has ended, or is not ours to look into
-    assert [] == left
-
-
-def run(folder: Path, *arguments: str | bytes, **options: Any) -> tuple[int, str, str]:
-    """Return the exit code, the output and the errors of `forbear run`."""
-    usual: dict[str, Any] = {"stdin": subprocess.DEVNULL} if "input" not in options else {}
-    done = subprocess.run(
-        [*FORBEAR, *arguments],
-        cwd=folder,
-        capture_output=True,
-        check=False,
-        timeout=60,
-        **{**usual, **options},
-    )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
-def sh(folder: Path, script: str, *arguments: str) -> tuple[int, int, str]:
-    """Run a shell script; return the exit code, the number of attempts, and the errors."""
-    code, _, errors = run(folder, *AT_ONCE, *arguments, "--", "sh", "-c", COUNT + script)
-    return code, len((folder / "runs").read_text()), errors
-
-
-def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; who is dead and not yet buried doesn't."""
-    try:
-        os.kill(pid, 0)
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:
-        return not HAS_PROC
+    assert [] == end_all(tmp_path)
 
 
 # -- exit codes, and what is tried again
@@ -203,119 +156,6 @@ def test_the_last_line_says_why_there_is_no_other_attempt(
 def test_quiet_leaves_out_all_lines(folder: Path) -> None:
     """What stands on standard error is the command's own."""
     assert "mine\n" * 3 == sh(folder, "echo mine >&2; exit 7", "--quiet")[2]
-
-
-# -- time limits
-
-
-def test_an_attempt_that_takes_too_long_is_cut_off_and_retried(folder: Path) -> None:
-    """The exit code is 124, and it is retried whatever --on-exit says."""
-    code, attempts, errors = sh(folder, "sleep 60", "--attempt-timeout", "0.2", "--on-exit", "75")
-    assert (124, 3) == (code, attempts)
-    assert errors.splitlines() == [
-        "forbear: attempt 1 of 3: cut off after 200 ms; next at once",
-        "forbear: attempt 2 of 3: cut off after 200 ms; next at once",
-        "forbear: gave up after 3 attempts: cut off after 200 ms",
-    ]
-
-
-def test_the_code_of_a_command_that_was_cut_off_is_124_whatever_it_ends_with(folder: Path) -> None:
-    """It is asked by TERM, and may wind up in good order."""
-    script = 'trap "echo wound up >&2; exit 0" TERM; sleep 60 & wait'
-    code, attempts, errors = sh(folder, script, "--attempt-timeout", "0.5", "--attempts", "1")
-    assert (124, 1) == (code, attempts)
-    assert errors.startswith("wound up\n")
-
-
-@pytest.mark.parametrize("kill_after", ["0", "0.05"])
-def test_a_command_that_does_not_listen_is_killed(folder: Path, kill_after: str) -> None:
-    """After --kill-after it has no choice, and the exit code is 137, as with `timeout`."""
-    script = 'trap "" TERM; while :; do sleep 0.01; done'
-    arguments = ("--attempt-timeout", "0.4", "--kill-after", kill_after, "--attempts", "1")
-    code, attempts, errors = sh(folder, script, *arguments)
-    assert (137, 1) == (code, attempts)
-    assert "cut off after 400 ms, and had to be killed\n" in errors
-
-
-def test_a_command_that_is_stopped_is_cut_off_as_well(folder: Path) -> None:
-    """Who is stopped can't hear, so it is told to go on."""
-    arguments = ("--attempt-timeout", "0.2", "--attempts", "1")
-    assert (124, 1) == sh(folder, "kill -STOP $$", *arguments)[:2]
-
-
-def test_a_time_limit_ends_the_whole_group(folder: Path) -> None:
-    """Also what the command has started, and what doesn't listen to TERM."""
-    script = (
-        "sleep 60 & echo $! >> pids; sh -c 'trap \"\" TERM; echo $$ >> pids; sleep 60; sleep 60' & "
-        "while test $(wc -l < pids) -lt 2; do sleep 0.01; done; sleep 60"
-    )
-    arguments = ("--attempt-timeout", "0.5", "--kill-after", "0.05", "--attempts", "1")
-    assert 124 == sh(folder, script, *arguments)[0]
-    pids = (folder / "pids").read_text().split()
-    assert 2 == len(pids)
-    assert not any(is_alive(int(pid)) for pid in pids)
-
-
-def test_the_total_time_limit_cuts_off_what_runs(folder: Path) -> None:
-    """There is no time for another attempt, and that is said."""
-    code, attempts, errors = sh(folder, "sleep 60", "--total-timeout", "0.2")
-    assert (124, 1) == (code, attempts)
-    last = r"forbear: gave up after 1 attempt: cut off after [\d.]+ ms; --total-timeout leaves no time for another\n"
-    assert re.fullmatch(last, errors)
-
-
-def test_no_wait_begins_that_the_total_time_limit_would_cut(folder: Path) -> None:
-    """The exit code is then the command's own."""
-    code, attempts, errors = sh(folder, "exit 7", "--total-timeout", "30", "--backoff", "60")
-    assert (7, 1) == (code, attempts)
-    assert "exit code 7; --total-timeout leaves no time for another\n" in errors
-
-
-def test_none_is_no_limit(folder: Path) -> None:
-    """Attempts without a number are counted without one."""
-    script = "test $(wc -l < runs) = 7"
-    limits = ("--attempts", "none", "--total-timeout", "none", "--attempt-timeout", "none")
-    code, attempts, errors = sh(folder, script, *limits)
-    assert (0, 7) == (code, attempts)
-    assert "forbear: attempt 6: exit code 1; next at once\n" in errors
-
-
-# -- what is left
-
-
-def test_what_a_failed_attempt_leaves_is_ended_before_the_next(folder: Path) -> None:
-    """Two attempts at a time would be worse than none."""
-    script = (
-        "for pid in $(cat pids 2> /dev/null); do kill -0 $pid && ! grep -q ') Z' /proc/$pid/stat && touch both; "
-        "done; sleep 60 & echo $! >> pids; exit 7"
-    )
-    assert (7, 3) == sh(folder, script)[:2]
-    assert not (folder / "both").exists()
-    pids = (folder / "pids").read_text().split()
-    assert 3 == len(pids)
-    assert not any(is_alive(int(pid)) for pid in pids)
-
-
-def test_what_a_successful_attempt_leaves_is_left_alone(folder: Path) -> None:
-    """It has started it to stay."""
-    assert 0 == sh(folder, "sleep 60 > /dev/null 2>&1 & echo $! > pid")[0]
-    pid = int((folder / "pid").read_text())
-    assert is_alive(pid)
-    os.kill(pid, signal.SIGKILL)
-    while is_alive(pid):
-        time.sleep(0.005)
-
-
-@pytest.mark.skipif(not HAS_PROC, reason="needs /proc to tell the dead from the living")
-def test_a_group_of_the_dead_is_not_waited_for() -> None:
-    """In a container the process that orphans fall to may never bury them."""
-    process = subprocess.Popen(["sleep", "60"], process_group=0)
-    assert not _is_dead(process.pid)
-    process.kill()
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # dead, and not buried
-    assert _is_dead(process.pid)
-    process.wait()
-    assert not _is_dead(process.pid)
 
 
 # -- arguments

@@ -22,39 +22,30 @@ from signal import (
 from typing import TYPE_CHECKING
 
 import pytest
+from commands import COUNT, FORBEAR, WAIT, attempts, end_all, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FORBEAR = (sys.executable, "-m", "forbear", "run")
 NO_CORE = "ulimit -c 0; "  # QUIT leaves a core where that is allowed
 ENDING = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
 
 TRAPS = "".join(f"trap 'echo {name}; exit 5' {name}; " for name in ("INT", "TERM", "HUP", "QUIT"))
 READY = "echo ready; "
-WAIT = "while :; do sleep 0.01; done"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Give commands a place, by which they are found; what is left of them is a failure."""
+    """Give commands a place; what is left of them there is a failure."""
     yield tmp_path
-    left: list[str] = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink().is_relative_to(tmp_path):
-                left.append((process / "cmdline").read_text())
-                os.kill(int(process.name), signal.SIGKILL)
-        except OSError:
-            pass  # it has ended, or is not ours to look into
-    assert [] == left
+    assert [] == end_all(tmp_path)
 
 
 def start(folder: Path, *arguments: str, script: str = "") -> subprocess.Popen[str]:
     """Start `forbear run`, with a shell's script as its command."""
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        [*FORBEAR, *arguments, "--", "sh", "-c", NO_CORE + "echo >> runs; " + script],
+        [*FORBEAR, *arguments, "--", "sh", "-c", NO_CORE + COUNT + script],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=pipe,
@@ -71,10 +62,9 @@ def await_line(process: subprocess.Popen[str], text: str = "ready") -> None:
 def end(folder: Path, process: subprocess.Popen[str]) -> tuple[int, int, str, list[str]]:
     """Return the exit code, the number of attempts, the output, and what forbear has told."""
     output, errors = process.communicate(timeout=60)
-    attempts = len((folder / "runs").read_text())
     # A shell may tell as well that somebody has ended its `sleep`.
     told = [line for line in errors.splitlines() if line.startswith("forbear: ")]
-    return process.returncode, attempts, output, told
+    return process.returncode, attempts(folder), output, told
 
 
 # -- while the command runs
@@ -136,8 +126,11 @@ def test_a_command_that_does_not_end_is_killed(folder: Path) -> None:
 
 def test_a_command_that_is_stopped_is_woken_for_its_end(folder: Path) -> None:
     """Who is stopped can't hear, so it is told to go on."""
-    process = start(folder, script=f"{READY}kill -STOP $$; {WAIT}")
-    await_line(process)
+    process = start(folder, script="echo $$; kill -STOP $$; exit 7")
+    assert process.stdout is not None
+    command = int(process.stdout.readline())
+    while state(command) not in {"T", ""}:
+        time.sleep(0.002)
     process.send_signal(SIGTERM)
     assert (143, 1) == end(folder, process)[:2]
 
@@ -220,8 +213,7 @@ def test_a_signal_while_the_rest_of_an_attempt_is_ended(folder: Path) -> None:
     await_line(process)
     await_line(process, "asked")
     process.send_signal(SIGTERM)
-    code, attempts = end(folder, process)[:2]
-    assert (143, 1) == (code, attempts)
+    assert (143, 1) == end(folder, process)[:2]
 
 
 # -- signals that are ignored, and those that stop
@@ -231,7 +223,7 @@ def test_a_signal_while_the_rest_of_an_attempt_is_ended(folder: Path) -> None:
 def test_a_signal_that_was_ignored_stays_ignored(folder: Path, number: signal.Signals) -> None:
     """Here and in the command: `nohup` means it, and so does a shell that starts us in the background."""
     command = [*FORBEAR, "--attempts", "2", "--backoff", "0", "--", "sh", "-c"]
-    script = f"echo >> runs; {READY}while test ! -e go; do sleep 0.01; done; rm go; exit 7"
+    script = f"{COUNT}{READY}while test ! -e go; do sleep 0.01; done; rm go; exit 7"
     process = subprocess.Popen(
         ["sh", "-c", f'trap "" {number.name[3:]}; exec "$@"', "sh", *command, script],
         cwd=folder,
@@ -279,7 +271,7 @@ def test_ctrl_z_stops_a_wait(folder: Path) -> None:
     assert "next in 200 ms" in process.stderr.readline()
     process.send_signal(SIGTSTP)
     assert SIGTSTP == stopped_by(process.pid)
-    assert 1 == len((folder / "runs").read_text())
+    assert 1 == attempts(folder)
     process.send_signal(SIGCONT)
     assert (0, 2, "", []) == end(folder, process)
 
@@ -295,9 +287,3 @@ def stopped_by(pid: int) -> int:
     _, status = os.waitpid(pid, os.WUNTRACED)
     assert os.WIFSTOPPED(status)
     return os.WSTOPSIG(status)
-
-
-def state(pid: int) -> str:
-    """Return the state of a process as the system shows it; nothing where it doesn't."""
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.read_text().rpartition(")")[2].split()[0] if stat.exists() else ""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import FORBEAR
 
-FORBEAR = (sys.executable, "-m", "forbear", "run")
 TWICE = (*FORBEAR, "--attempts", "2", "--backoff", "0")
 AGAIN = "forbear: attempt 1 of 2: exit code 1; next at once\n"
 GAVE_UP = "forbear: gave up after 2 attempts: exit code 1\n"

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pytest
+from commands import COUNT, FORBEAR, WAIT, attempts
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-FORBEAR = (sys.executable, "-m", "forbear", "run")
 CTRL_C, CTRL_D, CTRL_Z, CTRL_BACKSLASH = "\x03", "\x04", "\x1a", "\x1c"
-WAIT = "while :; do sleep 0.01; done"
-AT_ONCE = ("--attempts", "2", "--backoff", "0")
+TWICE = ("--attempts", "2", "--backoff", "0")
 
 
 # It takes the terminal that is its input for the one of its session, and becomes the program.
@@ -93,11 +92,7 @@ class Screen:
 
 def on_screen(folder: Path, *arguments: str, script: str) -> Screen:
     """Start `forbear run` in the foreground of a new terminal, with a shell's script as its command."""
-    return Screen(*FORBEAR, *arguments, "--", "sh", "-c", f"echo >> runs; {script}", folder=folder)
-
-
-def attempts(folder: Path) -> int:
-    return len((folder / "runs").read_text())
+    return Screen(*FORBEAR, *arguments, "--", "sh", "-c", COUNT + script, folder=folder)
 
 
 # -- reading
@@ -106,7 +101,7 @@ def attempts(folder: Path) -> int:
 def test_each_attempt_can_read_from_the_terminal(tmp_path: Path) -> None:
     """Although it is in a group of its own, it gets what is typed; and so does the next."""
     script = "echo ready; read line; echo got $line; exit 7"
-    with on_screen(tmp_path, *AT_ONCE, script=script) as screen:
+    with on_screen(tmp_path, *TWICE, script=script) as screen:
         for _ in range(2):
             screen.await_text("ready")
             screen.type("hello\n")
@@ -141,11 +136,11 @@ def test_a_terminal_that_is_left_raw_is_put_right(tmp_path: Path) -> None:
 
 
 def test_what_the_command_leaves_in_order_is_not_touched(tmp_path: Path) -> None:
-    """A command may be there to change the terminal for good: `stty`."""
-    with on_screen(tmp_path, script="stty -icanon; echo done; sleep 0.2") as screen:
-        screen.await_text("done")
-        assert screen.is_raw()
+    """A command may be there to change the terminal for good: the next attempt finds it so."""
+    script = "stty -a | grep -q -e -icanon && exit 0; stty -icanon; exit 7"
+    with on_screen(tmp_path, *TWICE, script=script) as screen:
         assert 0 == screen.end()
+    assert 2 == attempts(tmp_path)
 
 
 # -- Ctrl-C
@@ -247,7 +242,7 @@ SHELL = """if 1:
 
 def in_shell(folder: Path, *arguments: str, script: str, background: bool = False) -> Screen:
     """Start `forbear run` as a job of a shell."""
-    command = (*FORBEAR, *arguments, "--", "sh", "-c", f"echo >> runs; {script}")
+    command = (*FORBEAR, *arguments, "--", "sh", "-c", COUNT + script)
     mark = "&" if background else ""
     return Screen(sys.executable, "-I", "-S", "-c", SHELL, mark, *command, folder=folder)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -154,3 +156,21 @@ def test_what_tools_make_is_ignored() -> None:
     """What the verbs of the Makefile make is told to git, so that nobody commits it."""
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     assert {"/.venv/", "/.venvs/", "/dist/", "/docs/_build/"} <= set(ignored)
+
+
+def test_the_floors_are_told_as_they_are() -> None:
+    """CONTRIBUTING names every module on a floor, in the order that import-linter keeps."""
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (words|values|decision|drivers|neighbours) \| (.+?) \|", table, re.MULTILINE
+    )
+    told = [re.findall(r"`(\w+)/?`", names) for _, names in rows]
+    modules = {path.stem for path in HOME.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert modules - {"__init__", "__pycache__"} == {name for names in told for name in names}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    height = {
+        name: floor for floor, layer in enumerate(reversed(layers)) for name in layer.split(" | ")
+    }
+    for lower, upper in itertools.pairwise(told):
+        assert max(height[name] for name in lower) < min(height[name] for name in upper)

@@ -122,6 +122,27 @@ def test_every_text_stays_one_short_line(text: str) -> None:
     assert 3 == len(caught.value.__notes__[0].split("\n"))
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("x" * 494, "Oops: " + "x" * 494),
+        ("x" * 495, "Oops: " + "x" * 491 + "..."),
+        ("a" + " " * 10_000 + "b", "Oops: a..."),
+        ("a" + " " * 100 + "b", "Oops: a b"),
+    ],
+    ids=["as long as may be", "one more", "blanks", "few blanks"],
+)
+def test_a_text_that_was_cut_ends_in_dots(text: str, shown: str) -> None:
+    """Whoever reads it knows that there was more."""
+
+    def step() -> None:
+        raise Oops(text)
+
+    with pytest.raises(Oops) as caught:
+        retry(on=Oops, attempts=1).call(step)
+    assert f"  attempt 1: {shown}" == caught.value.__notes__[0].split("\n")[1]
+
+
 @given(st.text(), st.text())
 def test_describe_is_one_short_printable_line(text: str, name: str) -> None:
     """Whatever the text is."""

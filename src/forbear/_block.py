@@ -39,7 +39,8 @@ class Attempt:
     One attempt of a block: enter it with `with`.
 
     Leaving it with an error that the policy retries is not the end of the block: the loop goes round once more.
-    So what stands behind the `with` in the loop's body also runs after a failed attempt; put it inside.
+    So what stands behind the `with` in the loop's body also runs after a failed attempt; put it inside. Who leaves
+    the loop there after a failure leaves that failure, and what its traceback holds, to the garbage collector.
     """
 
     __slots__ = ("_limit", "_name", "_rules", "_run", "_since", "_state", "number")
@@ -254,21 +255,27 @@ class AsyncAttempts(Attempt):
     ) -> bool:
         if error is not None:
             self._failed_run()  # while the limit is bound, so that the run keeps to it
-        cut_off = self._leave_cut(kind, error, traceback)
-        if self._leave_limit(error if cut_off is None else cut_off):
-            return True
-        if error is None:
-            self._state = SUCCEEDED
-            if kind_of(self._rules.on_success) != "async":
-                self._succeed()
+        failure, cut = self._leave_cut(kind, error, traceback)
+        try:
+            if self._leave_limit(failure):
+                return True
+            if failure is None:
+                self._state = SUCCEEDED
+                if kind_of(self._rules.on_success) != "async":
+                    self._succeed()
+                return False
+            if isinstance(failure, Exception) and self._goes_on(failure, cut=cut):
+                return True
+            self._end()
+            if failure is not error:
+                raise failure
             return False
-        failure = error if cut_off is None else cut_off
-        if isinstance(failure, Exception) and self._goes_on(failure, cut=cut_off is not None):
-            return True
-        self._end()
-        if cut_off is not None:
-            raise cut_off
-        return False
+        finally:
+            del failure, error, traceback  # what comes out must not hold itself through this frame
+
+    def _end(self) -> None:
+        self._event = self._ended = None  # what they hold, holds this
+        super()._end()
 
     def _succeed(self) -> None:
         if self._run is not None or self._rules.on_success is not None:
@@ -280,15 +287,16 @@ class AsyncAttempts(Attempt):
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> TimeoutError | None:
+    ) -> tuple[BaseException | None, bool]:
+        """Leave the attempt's own limit; what has failed then, and whether the limit has cut it off."""
         cut, self._cut = self._cut, None
-        if cut is not None:
-            try:
-                cut.__exit__(kind, error, traceback)
-            except TimeoutError as over:
-                cut.made(over)
-                return over
-        return None
+        if cut is None:
+            return error, False
+        try:
+            cut.__exit__(kind, error, traceback)
+        except BaseException as instead:  # noqa: BLE001 (on trio a cut takes its own part out of a group)
+            return instead, cut.made(instead)
+        return error, False
 
     def _leave_limit(self, error: BaseException | None) -> bool:
         """Leave the time limit of the block; true if it has cut off, and a hook is to be awaited first."""

@@ -61,8 +61,12 @@ class ByType:
             ):
                 return found
         if isinstance(error, BaseExceptionGroup):
-            ours = {self.pick(leaf) for leaf in leaves(error)}
-            return ours.pop() if len(ours) == 1 else max_of(*ours)
+            ours: list[Backoff] = []  # no set: a backoff of somebody's own need not be hashable
+            for leaf in leaves(error):
+                backoff = self.pick(leaf)
+                if backoff not in ours:
+                    ours.append(backoff)
+            return ours[0] if len(ours) == 1 else max_of(*ours)
         return DEFAULT
 
     def items(self) -> Iterator[tuple[type[Exception], Backoff]]:

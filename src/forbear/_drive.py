@@ -188,7 +188,7 @@ def call_hook(hook: Hook, event: Event) -> None:
 
 def _pause(run: Run) -> None:
     if run.clock is _clock.SYSTEM and _clock.on_event_loop():
-        warn_blocking(run)
+        warn_blocking(run.name)
     waiter = _clock.ThreadWaiter(run.scope)
     _clock.waiting.add(waiter)
     try:

@@ -22,7 +22,7 @@ __all__ = ["Permanent", "RetryAfter", "as_delay", "as_hint", "parse_retry_after"
 
 # How many links of a `__cause__` chain, and how many leaves of a group, are looked at: chains can be cyclic
 # and groups nested, and whoever raised them must not be able to hang a retry.
-DEPTH = 64
+WIDTH = 1024
 
 
 class Permanent(Exception):
@@ -118,17 +118,17 @@ def asks_again(error: BaseException) -> bool:
 
 
 def parts(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, its causes and the members of groups among them, each once and at most 64."""
+    """Yield the error, its causes and the members of groups among them, each once and at most 1024."""
     todo: list[BaseException] = [error]
     seen: set[int] = set()
-    while todo and len(seen) < DEPTH:
+    while todo and len(seen) < WIDTH:
         part = todo.pop()
         if id(part) in seen:
             continue
         seen.add(id(part))
         yield part
         if isinstance(part, BaseExceptionGroup):
-            todo.extend(reversed(part.exceptions[:DEPTH]))
+            todo.extend(reversed(part.exceptions[:WIDTH]))
         if part.__cause__ is not None:
             todo.append(part.__cause__)
 

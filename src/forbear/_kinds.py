@@ -23,6 +23,8 @@ def kind_of(fn: object) -> str:
     is a plain function: what it hands back is not looked at.
     """
     if type(fn) is not types.FunctionType:
+        if _is_marked(fn):
+            return "async"
         fn = _function_in(fn)
     flags = getattr(getattr(fn, "__code__", None), "co_flags", 0)
     if not flags & _SPECIAL:
@@ -54,7 +56,7 @@ def _function_in(fn: object) -> object:
 
 def _is_marked(fn: object) -> bool:
     """Tell whether a plain function was marked as a coroutine function (`inspect.markcoroutinefunction`)."""
-    mark = getattr(fn, "_is_coroutine_marker", None)
+    mark = getattr(fn, "_is_coroutine_marker", None)  # of a function or a callable object
     inspect = sys.modules.get("inspect")
     # The sentinel is called one thing in 3.12 and another in 3.13.
     names = ("_is_coroutine_mark", "_is_coroutine_marker")

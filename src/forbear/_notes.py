@@ -9,7 +9,7 @@ readers without forbear. This file must not know policies or clocks.
 from __future__ import annotations
 
 import _thread
-import itertools
+import functools
 import os
 
 from . import _frames
@@ -33,7 +33,8 @@ __all__ = [
 ]
 
 LONGEST = 500
-DEPTH = 64
+DEPTH = 64  # groups in groups
+WIDTH = 1024  # errors in all: chains can be cyclic, and whoever raised them must not be able to hang a retry
 MARK = "__forbear__"
 
 
@@ -47,16 +48,28 @@ class Epoch:
 
 
 EPOCH = Epoch()
-_next_epoch = itertools.count(1).__next__
+_counting = _thread.RLock()  # reentrant, because a signal handler may count too
 
 # Reason, epoch, process, policy, the note's text; and where it was made: thread, forbear's frames (`_frames`).
 Mark = tuple[str, int, int, str, str, int, tuple[int, ...]]
 
 
 def next_epoch() -> int:
-    """Count one more end of trying."""
-    EPOCH.count = epoch = _next_epoch()
+    """Count one more end of trying; from any thread, and from a signal handler in the middle of itself."""
+    with _counting:
+        epoch = EPOCH.count + 1
+        if epoch > EPOCH.count:  # noqa: PLR1730 (a signal handler can run inside of max, not between these two)
+            EPOCH.count = epoch
     return epoch
+
+
+def _new_lock() -> None:
+    global _counting  # noqa: PLW0603 (in a child, whoever held it is not there)
+    _counting = _thread.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
@@ -92,8 +105,8 @@ def describe(error: BaseException) -> str:
 
 def label(fn: object) -> str:
     """Return a name for a function, a partial or a callable object."""
-    while not hasattr(fn, "__qualname__") and (inner := getattr(fn, "func", None)) is not None:
-        fn = inner  # a partial
+    while isinstance(fn, functools.partial):
+        fn = fn.func
     text = fn if isinstance(fn, str) else getattr(fn, "__qualname__", None) or type(fn).__qualname__
     return one_line(str(text), 200)
 
@@ -227,7 +240,7 @@ def find_mark(
     Args:
         counts: Which marks count; all if left out.
     """
-    return _find(error, counts, [DEPTH])
+    return _find(error, counts, [WIDTH], 0)
 
 
 def mark_inside(error: BaseException, since: int | None) -> Mark | None:
@@ -241,16 +254,21 @@ def mark_inside(error: BaseException, since: int | None) -> Mark | None:
 
 
 def _find(
-    error: BaseException | None, counts: Callable[[Mark], bool] | None, budget: list[int]
+    error: BaseException | None,
+    counts: Callable[[Mark], bool] | None,
+    budget: list[int],
+    depth: int,
 ) -> Mark | None:
     while error is not None and budget[0] > 0:
         budget[0] -= 1
         found = _mark_of(error)
         if found is not None and (counts is None or counts(found)):
             return found
-        if isinstance(error, BaseExceptionGroup):
-            marks = [_find(member, counts, budget) for member in error.exceptions[:DEPTH]]
-            if marks and all(marks):
+        if isinstance(error, BaseExceptionGroup) and depth < DEPTH:
+            marks = [
+                _find(member, counts, budget, depth + 1) for member in error.exceptions[:WIDTH]
+            ]
+            if all(marks):
                 return marks[0]
         if error.__cause__ is not None:
             error = error.__cause__

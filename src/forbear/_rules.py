@@ -260,18 +260,19 @@ class Rules:
 
     def _matches_group(self, group: BaseExceptionGroup[BaseException]) -> bool:
         assert isinstance(group, Exception)  # noqa: S101 (others are not even caught)
-        members = list(leaves(group))
-        named = names_group(self._on_types, group)
-        if (self._on(group) if named is None else named) and not self.gives_up(group):
-            return True
         if names_group(self._giveup_types, group):
             return False
-        whole = group.__cause__ is not None and asks_again(group.__cause__)
+        named = names_group(self._on_types, group)
+        if named:
+            return not self.gives_up(group)
+        # A predicate may say yes to the group itself; and so does its cause, if it asks to try again.
+        whole = named is None and self._on(group) and not self.gives_up(group)
+        whole = whole or (group.__cause__ is not None and asks_again(group.__cause__))
         return all(
             isinstance(leaf, Exception)
             and (whole or self._on(leaf) or asks_again(leaf))
             and not self.gives_up(leaf)
-            for leaf in members
+            for leaf in leaves(group)
         )
 
     def backoff_for(self, error: BaseException | None) -> Backoff:

@@ -147,7 +147,8 @@ class Scope(Node):
         self.open = self._entered = True
 
     def bind(self) -> None:
-        """Become the innermost scope of this context."""
+        """Become the innermost scope of this context, inside what is the innermost by now."""
+        self.parent = current()
         self._token = AMBIENT.set(self)
 
     def unbind(self) -> None:

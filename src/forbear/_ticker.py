@@ -11,6 +11,7 @@ from . import _clock, _loops, _scope
 from ._duration import seconds
 from ._hints import as_delay
 from ._notes import EPOCH
+from ._warn import warn_blocking
 from .backoff import as_backoff, chance
 from .errors import Cancelled
 
@@ -166,6 +167,8 @@ class Ticker:
         return Tick(self._number, self._tick_at)
 
     def _pause(self, delay: float) -> None:
+        if self._clock is _clock.SYSTEM and _clock.on_event_loop():
+            warn_blocking("a ticker")
         waiter = self._waiter = _clock.ThreadWaiter(_scope.current())
         _clock.waiting.add(waiter)
         try:

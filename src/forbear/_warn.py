@@ -31,12 +31,12 @@ def warn_nested(run: Run) -> None:
         )
 
 
-def warn_blocking(run: Run) -> None:
+def warn_blocking(who: str) -> None:
     """Warn that a wait stops an event loop."""
     if _in_notebook():
         return  # there the loop belongs to the kernel, and a cell that waits is meant
     warnings.warn(
-        f"{run.name} waits on a thread that runs an event loop, and everything in it stands still; "
+        f"{who} waits on a thread that runs an event loop, and everything in it stands still; "
         "make the function async, or call it through asyncio.to_thread",
         BlockingWaitWarning,
         stacklevel=_stack_level(),

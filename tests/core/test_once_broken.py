@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import os
+import sys
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+import trio
+import trio.lowlevel
 
 import forbear
 from forbear import Constant, RetryAfter, Ticker, retry
+from forbear._notes import EPOCH, next_epoch
 from forbear.testing import virtual_time
 
 
@@ -345,3 +353,222 @@ def test_what_a_hook_raises_in_an_async_block_has_the_failure_as_its_context() -
     with pytest.raises(RuntimeError) as caught:
         asyncio.run(main())
     assert failure is caught.value.__context__
+
+
+# -- more of them
+
+
+def test_giving_up_on_a_mock_ends() -> None:
+    """A mock has every attribute that it is asked for, and each is another mock."""
+    fn = Mock(side_effect=Oops())
+    with pytest.raises(Oops):
+        retry(on=Oops, attempts=2, backoff=0).call(fn)
+    with pytest.raises(Oops):
+        retry(on=Oops, attempts=2, backoff=0)(fn)()
+    assert 4 == fn.call_count
+
+
+def test_a_cut_on_trio_that_leaves_a_group_is_judged_and_leaves_nothing_bound() -> None:
+    """A nursery's own error is what remains of a group once the cut has taken its part."""
+    calls = 0
+
+    async def fail() -> None:
+        async with trio.open_nursery() as nursery:
+
+            async def clean_up_badly() -> None:
+                try:
+                    await trio.sleep_forever()
+                finally:
+                    raise Oops("cleanup")
+
+            nursery.start_soon(clean_up_badly)
+            await trio.sleep_forever()
+
+    async def main() -> None:
+        nonlocal calls
+        policy = retry(on=Oops, attempts=3, backoff=0, attempt_timeout=0.01, total_timeout=60)
+        with pytest.raises(ExceptionGroup) as caught:
+            async for attempt in policy:
+                with attempt:
+                    calls += 1
+                    await fail()
+        assert "attempts" == forbear.reason(caught.value)
+        assert forbear.remaining() is None
+        await trio.lowlevel.checkpoint()
+
+    trio.run(main)
+    assert 3 == calls
+
+
+@pytest.mark.parametrize(
+    "limit", [{"attempt_timeout": 0.01, "attempts": 2}, {"total_timeout": 0.01}]
+)
+def test_an_async_block_that_is_cut_off_leaves_no_cycle(limit: dict[str, Any]) -> None:
+    """What its frame holds dies with the call."""
+
+    class Thing:
+        pass
+
+    things: list[weakref.ref[Thing]] = []
+
+    async def main() -> None:
+        thing = Thing()
+        things.append(weakref.ref(thing))
+        try:
+            async for attempt in retry(on=Oops, backoff=0, **limit):
+                with attempt:
+                    await asyncio.sleep(3600)
+        except TimeoutError:
+            pass
+
+    loop = asyncio.new_event_loop()
+    gc.collect()
+    gc.disable()
+    try:
+        loop.run_until_complete(main())
+        assert things[0]() is None
+    finally:
+        gc.enable()
+        loop.close()
+
+
+@pytest.mark.parametrize(
+    "on", [Exception, lambda error: True, lambda error: not isinstance(error, ExceptionGroup)]
+)
+def test_giveup_wins_in_a_group_whatever_asks(on: Any) -> None:
+    """A leaf that is given up ends it, though a predicate says yes to the group."""
+    calls = 0
+
+    def fail() -> None:
+        nonlocal calls
+        calls += 1
+        raise ExceptionGroup("g", [KeyError(), OSError()])
+
+    with pytest.raises(ExceptionGroup):
+        retry(on=on, giveup=KeyError, attempts=2, backoff=0).call(fail)
+    assert 1 == calls
+
+
+@pytest.mark.parametrize("total_timeout", [None, 100])
+def test_a_scope_between_the_loop_and_its_attempt_is_kept_to(total_timeout: float | None) -> None:
+    """With a time limit of the block and without."""
+
+    def fail() -> None:
+        raise Oops
+
+    for attempt in retry(on=Oops, total_timeout=total_timeout):
+        with forbear.scope(timeout=1) as scope, attempt:
+            left = forbear.remaining()
+            assert left is not None
+            assert left <= 1
+            scope.cancel("inside")
+            with pytest.raises(forbear.Cancelled):
+                retry(on=Oops, attempts=2, backoff=0.001).call(fail)
+    assert forbear.remaining() is None
+
+
+def test_a_ticker_that_blocks_an_event_loop_warns() -> None:
+    """As a retry does."""
+
+    async def main() -> None:
+        for tick in Ticker(0.0001):
+            if tick.number == 2:
+                break
+
+    with pytest.warns(forbear.BlockingWaitWarning, match="a ticker waits"):
+        asyncio.run(main())
+
+
+def test_a_wide_group_has_a_mark_when_all_its_leaves_have_it() -> None:
+    """And a signal in it is seen, wherever it stands."""
+
+    def marked() -> Oops:
+        error = Oops()
+
+        def fail() -> None:
+            raise error
+
+        with pytest.raises(Oops):
+            retry(on=Oops, attempts=1).call(fail)
+        return error
+
+    assert "attempts" == forbear.reason(ExceptionGroup("g", [marked() for _ in range(300)]))
+    assert forbear.reason(ExceptionGroup("g", [*(marked() for _ in range(300)), Oops()])) is None
+    group = ExceptionGroup("g", [*(Oops() for _ in range(300)), forbear.Permanent("p")])
+
+    def fail() -> None:
+        raise group
+
+    with pytest.raises(ExceptionGroup):
+        retry(on=Exception, attempts=2, backoff=0).call(fail)
+    assert "permanent" == forbear.reason(group)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="nothing can be marked before Python 3.12")
+def test_a_callable_object_marked_as_a_coroutine_function_is_async() -> None:
+    """As `inspect.iscoroutinefunction` says."""
+
+    class Marked:
+        calls = 0
+
+        def __call__(self) -> Any:
+            return self.fail()
+
+        async def fail(self) -> None:
+            self.calls += 1
+            raise Oops
+
+    marked: Any = Marked()
+    inspect.markcoroutinefunction(marked)  # type: ignore[attr-defined,unused-ignore]
+    with pytest.raises(Oops):
+        asyncio.run(retry(on=Oops, attempts=3, backoff=0)(marked)())
+    assert 3 == marked.calls
+
+
+def test_backoffs_of_a_group_need_not_be_hashable() -> None:
+    """A dataclass with a `delay` is a backoff, and has no hash."""
+
+    @dataclass
+    class Own:
+        seconds: float
+
+        def delay(self, failures: int, previous: float, random: object) -> float:
+            return self.seconds
+
+    def fail() -> None:
+        raise ExceptionGroup("g", [Oops(), KeyError(), Oops()])
+
+    backoff: Any = {Oops: Own(2), KeyError: Own(3)}
+    with virtual_time() as clock, pytest.raises(ExceptionGroup):
+        retry(on=(Oops, KeyError), attempts=2, backoff=backoff).call(fail)
+    assert [3.0] == clock.waits
+
+
+def test_ends_of_trying_are_counted_one_by_one() -> None:
+    """From many threads at once, and none is lost: or calls begun after `cancel_all` were cancelled by it."""
+    before = EPOCH.count
+
+    def count() -> None:
+        for _ in range(2000):
+            next_epoch()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=count) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert before + 8000 == EPOCH.count
+
+
+def test_an_end_of_trying_in_a_signal_handler_waits_for_nobody() -> None:
+    """It may have interrupted another one."""
+    with forbear._notes._counting:
+        forbear.cancel_all("in a handler")
+    before = EPOCH.count
+    next_epoch()
+    assert before + 1 == EPOCH.count

@@ -126,12 +126,13 @@ class VirtualClock:
 
     def sleep(self, seconds: float, waiter: Waiter) -> None:
         """Record a wait of a thread; with auto the clock jumps to its end, else `advance` ends it."""
-        self.waits.append(seconds)
         end = self._now + seconds
         if self._auto:
+            self.waits.append(seconds)
             self._reach(end)
             return
         entry = self._push(end, waiter.ring, is_wait=True)
+        self.waits.append(seconds)  # now, because whoever sees it there may advance past it
         try:
             while self._now < end and not waiter.wait(None):
                 pass
@@ -140,9 +141,9 @@ class VirtualClock:
 
     async def asleep(self, seconds: float, waiter: AsyncWaiter) -> None:
         """Record a wait of a task; with auto it ends when nothing else can run and its turn has come."""
-        self.waits.append(seconds)
         end = self._now + seconds
         entry = self._push(end, waiter.ring, is_wait=True)
+        self.waits.append(seconds)
         if self._auto:
             self._watch()
         try:

@@ -235,3 +235,15 @@ def test_pages_name_what_there_is() -> None:
             except AttributeError:
                 unknown.append(f"{page.relative_to(ROOT)}: forbear.{name}")
     assert [] == unknown
+
+
+def test_files_that_pages_name_are_there() -> None:
+    """A file that a page names by its path is one of the repository."""
+    named = r"`((?:tests|docs|src|tools|benchmarks|examples)/[\w./-]+)`"
+    gone = {
+        f"{page.relative_to(ROOT)}: {path}"
+        for page in PAGES
+        for path in re.findall(named, page.read_text(encoding="utf-8"))
+        if not (ROOT / path).exists()
+    }
+    assert set() == gone

@@ -27,7 +27,7 @@ FAILED, MISUSED, RUN_FAILED, INTERRUPTED, PIPE_CLOSED = 1, 2, 125, 130, 141
 HELP = """\
 usage: forbear COMMAND ...
 
-Retries and backoff, tried out and used from the command line.
+Retries with backoff, from the command line.
 
 commands:
   explain    what a policy does at worst: its waits as a table and a picture

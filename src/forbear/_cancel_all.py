@@ -2,7 +2,8 @@
 The end of every wait of a process, for shutdown handlers.
 
 Law: one process, one answer: when it was, and why. It ends the waits of calls that had begun by then; what begins
-later is free. No lock: it may run in a signal handler of the very thread that it interrupts.
+later is free. It may run in a signal handler of the very thread that it interrupts: the one lock that it takes, to
+count, is reentrant.
 """
 
 from __future__ import annotations

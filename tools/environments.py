@@ -211,6 +211,8 @@ def main() -> None:
     base = getattr(sys, "_base_executable", sys.executable)
     print(f"-- {told.folder}: Python {version}, for {what} ...", end=" ", flush=True)
     made = make(ROOT / told.folder, base, told.extras, editable=True)
+    # What an installer does for a wheel: with PYTHONDONTWRITEBYTECODE the tree would be compiled at each import.
+    run([python_of(ROOT / told.folder), "-m", "compileall", "-q", str(ROOT / "src")])
     print("made" if made else "is there", flush=True)
 
 

@@ -24,7 +24,7 @@ from forbear.testing import virtual_time
 system_time = time.clock_gettime
 MONOTONIC = time.CLOCK_MONOTONIC
 
-SHORT = 0.02
+SHORT = 0.01
 FOR_EVER = 3600.0
 
 

@@ -212,25 +212,18 @@ def test_a_signal_handler_may_cancel(how: str, runner: str | None) -> None:
     """`signal.signal` with a handler that cancels: what a service does on SIGTERM, whatever it runs on."""
     call = "policy.call(fail)" if runner is None else f"{runner}(policy(afail))"
     lines = output_of(f"""
-        import os, signal, threading, time, forbear
+        import signal, forbear
         from checks_everywhere import afail, fail, on_asyncio, on_trio, on_uvloop
+        from processes import signalled
 
         policy = forbear.retry(on=Exception, backoff=3600)
         with forbear.scope() as scope:
             signal.signal(signal.SIGTERM, lambda number, frame: {how}("SIGTERM"))
-
-            def send():
-                while not forbear._clock.waiting:
-                    time.sleep(0.001)
-                os.kill(os.getpid(), signal.SIGTERM)
-
-            thread = threading.Thread(target=send)
-            thread.start()
             try:
-                {call}
+                with signalled(signal.SIGTERM):
+                    {call}
             except forbear.Cancelled as error:
                 print(error.reason, repr(error.__cause__))
-            thread.join()
     """)
     assert ["SIGTERM Oops('e')"] == lines
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
-import os
 import signal
 import threading
 import time
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import trio
+from processes import signalled
 from ways import LIBRARIES, WAYS, Way
 
 import forbear
@@ -174,42 +175,36 @@ def test_cancel_wakes_the_waits_of_inner_scopes_only() -> None:
     assert ["second third", "first first"] == ended
 
 
-@pytest.fixture
-def usr1() -> Iterator[Callable[[Callable[[], object]], None]]:
-    """Have something done by a signal handler, as soon as somebody waits."""
-    before = signal.getsignal(signal.SIGUSR1)
-    threads = []
-
-    def arrange(action: Callable[[], object]) -> None:
-        signal.signal(signal.SIGUSR1, lambda number, frame: action())
-        threads.append(soon(lambda: os.kill(os.getpid(), signal.SIGUSR1)))
-
-    yield arrange
-    for thread in threads:
-        thread.join()
-    signal.signal(signal.SIGUSR1, before)
+@contextlib.contextmanager
+def on_signal(action: Callable[[], object]) -> Iterator[None]:
+    """Have something done by a signal handler, as soon as somebody waits in the block."""
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: action())
+    try:
+        with signalled(signal.SIGUSR1):
+            yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
-def test_cancel_from_a_signal_handler(usr1: Callable[..., None]) -> None:
+def test_cancel_from_a_signal_handler() -> None:
     """The handler runs in the very thread that waits, and wakes it."""
-    with forbear.scope() as scope:
-        usr1(lambda: scope.cancel("signal"))
-        with pytest.raises(Cancelled, match="signal"):
+    with forbear.scope() as scope, pytest.raises(Cancelled, match="signal"):
+        with on_signal(lambda: scope.cancel("signal")):
             PATIENT.call(fail)
 
 
-def test_cancel_all_from_a_signal_handler(usr1: Callable[..., None]) -> None:
+def test_cancel_all_from_a_signal_handler() -> None:
     """For shutdown handlers; no scope is needed."""
-    usr1(lambda: forbear.cancel_all("shutting down"))
     with pytest.raises(Cancelled, match="shutting down"):
-        PATIENT.call(fail)
+        with on_signal(lambda: forbear.cancel_all("shutting down")):
+            PATIENT.call(fail)
 
 
-def test_stop_a_ticker_from_a_signal_handler(usr1: Callable[..., None]) -> None:
+def test_stop_a_ticker_from_a_signal_handler() -> None:
     """A ticker's wait is woken in the same way."""
     ticker = Ticker(FOR_EVER)
-    usr1(ticker.stop)
-    assert 1 == len(list(ticker))
+    with on_signal(ticker.stop):
+        assert 1 == len(list(ticker))
 
 
 def test_a_timer_signal_cancels(library: Callable[..., Any]) -> None:
@@ -219,22 +214,21 @@ def test_a_timer_signal_cancels(library: Callable[..., Any]) -> None:
     async def main() -> None:
         async with forbear.scope() as scope:
             signal.signal(signal.SIGALRM, lambda number, frame: scope.cancel("alarm"))
-            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 0.5)
             await PATIENT.acall(afail)
 
     try:
         with pytest.raises(Cancelled, match="alarm"):
             library(main)
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
 def test_a_signal_handler_that_raises_ends_the_wait() -> None:
     """Ctrl-C in a wait: KeyboardInterrupt comes out, at once and untouched."""
-    thread = soon(lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt) as caught:
+    with pytest.raises(KeyboardInterrupt) as caught, signalled(signal.SIGINT):
         PATIENT.call(fail)
-    thread.join()
     assert not hasattr(caught.value, "__notes__")
     assert set() == forbear._clock.waiting
 

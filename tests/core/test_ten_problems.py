@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
 import pickle
 import signal
 import threading
-import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 import trio
+from processes import signalled
 from ways import WAYS, Way
 
 import forbear
@@ -57,19 +56,11 @@ def test_1_retry_eats_cancellation_and_ctrl_c(kind: type[BaseException], way: Wa
 def test_1_a_real_ctrl_c_ends_a_wait() -> None:
     """SIGINT in the middle of an hour's wait comes out as KeyboardInterrupt, at once."""
 
-    def interrupt() -> None:
-        while not forbear._clock.waiting:
-            time.sleep(0.001)
-        os.kill(os.getpid(), signal.SIGINT)
-
     def fail() -> None:
         raise Oops
 
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), signalled(signal.SIGINT):
         retry(on=everything, attempts=None, backoff=3600).call(fail)
-    thread.join()
 
 
 def test_1_a_cancelled_task_ends() -> None:

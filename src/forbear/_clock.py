@@ -57,6 +57,10 @@ if TYPE_CHECKING:
 # milliseconds, some selectors less.
 PIECE = 3600.0 * 24
 
+# The same on the main thread. A signal that comes in the instant before the thread goes to sleep doesn't wake it, and
+# its handler runs when it wakes up: so that a Ctrl-C or a shutdown is late by this much at most, and not by a wait.
+PIECE_OF_MAIN = 1.0
+
 _BUILTIN: type = type(len)
 
 
@@ -99,8 +103,9 @@ class ThreadWaiter:
             pass  # rung before
 
     def wait(self, seconds: float | None) -> bool:
-        """Block for so many seconds, or without limit, and tell whether it was rung."""
-        return self._lock.acquire(timeout=-1 if seconds is None else min(seconds, PIECE))
+        """Block for so many seconds, or without limit, but not longer than a piece, and tell whether it was rung."""
+        piece = PIECE_OF_MAIN if on_main_thread() else PIECE
+        return self._lock.acquire(timeout=piece if seconds is None else min(seconds, piece))
 
 
 class SystemClock:
@@ -155,6 +160,12 @@ def ring(concerns: Callable[[object], bool]) -> None:
 if hasattr(os, "register_at_fork"):
     # The threads that were waiting do not exist in a child.
     os.register_at_fork(after_in_child=waiting.clear)
+
+
+def on_main_thread() -> bool:
+    """Tell whether this is the thread that signal handlers run in."""
+    threading = sys.modules.get("threading")
+    return threading is None or threading.get_ident() == threading.main_thread().ident
 
 
 def on_event_loop() -> bool:

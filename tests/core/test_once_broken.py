@@ -572,3 +572,28 @@ def test_an_end_of_trying_in_a_signal_handler_waits_for_nobody() -> None:
     before = EPOCH.count
     next_epoch()
     assert before + 1 == EPOCH.count
+
+
+def test_a_signal_in_the_instant_before_a_wait_is_late_by_a_piece_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It wakes nobody, and its handler runs when the thread does: so the main thread waits in short pieces."""
+    monkeypatch.setattr(forbear._clock, "PIECE_OF_MAIN", 0.01)
+    pieces: list[float] = []
+    real = forbear._clock.ThreadWaiter.wait
+
+    def wait(self: Any, seconds: float | None) -> bool:
+        pieces.append(0.0)
+        if len(pieces) == 3:  # as the handler of a signal that came before the first
+            forbear.cancel_all("late")
+        return real(self, seconds)
+
+    monkeypatch.setattr(forbear._clock.ThreadWaiter, "wait", wait)
+
+    def fail() -> None:
+        raise Oops
+
+    with pytest.raises(forbear.Cancelled):
+        retry(on=Oops, attempts=2, backoff=3600).call(fail)
+    assert 3 == len(pieces)
+    assert 0.01 == forbear._clock.PIECE_OF_MAIN < forbear._clock.PIECE

@@ -256,7 +256,11 @@ def _a(kind: str) -> str:
 
 
 def _use(kind: str) -> str:
-    use = {"function": "use policy.call", "async": "use await policy.acall"}
+    use = {
+        # A lambda that hands back a coroutine is a plain function too, and call would not await it.
+        "function": "use policy.call, or make it an async def if it returns something to await",
+        "async": "use await policy.acall",
+    }
     return use.get(kind, "decorate it with the policy instead")
 
 

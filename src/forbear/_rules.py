@@ -283,6 +283,10 @@ class Rules:
         return self.backoff.pick(error)
 
 
+# What Python says of a missing or unknown parameter names the function, and users know only this class.
+Rules.__init__.__qualname__ = "Policy.__init__"
+
+
 def _rebuild(cls: type[Rules], given: dict[str, Any]) -> Rules:
     return cls(**given)
 

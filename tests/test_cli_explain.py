@@ -112,9 +112,11 @@ def test_the_worst_case_in_seconds(
 ) -> None:
     """Calls and waits together are bounded if a call is, or everything is."""
     assert expected == told_json(capsys, *arguments)["seconds"]
-    line = "in all, calls and waits together"
+    output = " ".join(told(capsys, *arguments).split())
     shown = "--attempt-timeout" in arguments and expected is not None
-    assert shown == (line in told(capsys, *arguments))
+    assert shown == ("in all, calls and waits together" in output)
+    assert ("--attempt-timeout" in arguments) == (" attempt_timeout=2, " in output)
+    assert ("--total-timeout" in arguments) == (" total_timeout=" in output)
 
 
 def test_attempts_without_end_are_cut_and_said_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
@@ -287,6 +289,15 @@ def test_no_line_is_wider_than_the_terminal(
             output = told(capsys, *arguments)
             assert columns >= max(map(len, output.splitlines()))
             assert re.search("^after ", output, flags=re.MULTILINE)
+
+
+def test_where_there_is_no_room_there_are_no_bars(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bar of a few columns would show nothing; with it goes what it means."""
+    monkeypatch.setenv("COLUMNS", "28")
+    output = told(capsys, "decorrelated:0.1,20", "--attempts", "3")
+    assert output.endswith("after   waits      to\n    1  100 ms  300 ms\n    2  100 ms  900 ms\n")
 
 
 @pytest.mark.parametrize(

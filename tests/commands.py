@@ -13,6 +13,9 @@ FORBEAR = (sys.executable, "-m", "forbear", "run")
 AT_ONCE = ("--attempts", "3", "--backoff", "0")
 HAS_PROC = Path("/proc/self/stat").exists()
 
+# For a process that is not to be measured, because it may not write, or is asked what it imports.
+UNMEASURED = {name: text for name, text in os.environ.items() if not name.startswith("COVERAGE")}
+
 COUNT = "echo >> runs; "  # a line for each attempt
 WAIT = "while :; do sleep 0.01; done"
 

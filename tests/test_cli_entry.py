@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import UNMEASURED
 
 from forbear.cli import _picture, main
 from forbear.cli._spec import KINDS
@@ -208,7 +209,9 @@ def test_explain_imports_no_event_loop_and_no_server() -> None:
         "import sys; from forbear.cli import main; main(['explain']);"
         "print({'asyncio', 'subprocess', 'redis', 'rich', 'json', 'trio'} & sys.modules.keys())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=UNMEASURED
+    )
     assert done.stdout.endswith("\nset()\n")
 
 

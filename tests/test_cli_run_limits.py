@@ -118,6 +118,20 @@ def test_what_a_failed_attempt_leaves_is_ended_before_the_next(folder: Path) -> 
     assert not any(is_alive(int(pid)) for pid in pids)
 
 
+def test_a_defect_of_ours_does_not_leave_the_command_behind(folder: Path) -> None:
+    """It is killed, and the exit code is 125."""
+    code = """if 1:
+        import sys
+        from forbear.cli import main, _attempt
+        _attempt.Watch._until_next = lambda *_: 1 / 0
+        sys.exit(main(["run", "--", "sleep", "60"]))"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, check=False, timeout=60
+    )
+    assert 125 == done.returncode
+    assert done.stderr.endswith(b"ZeroDivisionError: division by zero\n")
+
+
 def test_what_a_successful_attempt_leaves_is_left_alone(folder: Path) -> None:
     """It has started it to stay."""
     assert 0 == sh(folder, "sleep 60 > /dev/null 2>&1 & echo $! > pid")[0]

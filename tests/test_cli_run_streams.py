@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import FORBEAR
+from commands import FORBEAR, UNMEASURED
 
 TWICE = (*FORBEAR, "--attempts", "2", "--backoff", "0")
 AGAIN = "forbear: attempt 1 of 2: exit code 1; next at once\n"
@@ -190,6 +190,7 @@ def test_a_spool_that_finds_no_room_is_told_in_a_line() -> None:
         *("sh", "-c", 'ulimit -f 1; exec "$@"', "sh"),
         *(*FORBEAR, "--stdin", "spool", "--", "echo", "ran"),
         input=b"x" * (1 << 20),
+        env=UNMEASURED,
     )
     assert (125, b"", "forbear: forbear run failed: [Errno 27] File too large\n") == (
         code,

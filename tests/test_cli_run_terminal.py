@@ -294,6 +294,32 @@ def test_a_job_in_the_background_that_wants_to_read_is_stopped(tmp_path: Path) -
         assert 0 == screen.end()
 
 
+# The job's parent has ended, so no shell can ever bring it to the foreground.
+ORPHAN = """if 1:
+    import os, sys, time
+    parent = os.fork()
+    if not parent:
+        parent = os.getpid()
+        if os.fork():
+            os._exit(0)
+        os.setpgid(0, 0)
+        while os.getppid() == parent:
+            time.sleep(0.002)
+        os.execvp("sh", ["sh", "-c", '"$@"; echo "exit code $?"; touch done', "sh", *sys.argv[1:]])
+    os.wait()
+    while not os.path.exists("done"):
+        time.sleep(0.002)
+"""
+
+
+def test_a_job_that_can_never_read_does_not_wait_for_ever(tmp_path: Path) -> None:
+    """The command is hung up; without forbear it could not read either."""
+    command = (*FORBEAR, "--attempts", "1", "--", "cat")
+    with Screen(sys.executable, "-I", "-S", "-c", ORPHAN, *command, folder=tmp_path) as screen:
+        screen.await_text("exit code 129\n")
+        assert 0 == screen.end()
+
+
 def test_a_terminal_that_is_closed_ends_everything(tmp_path: Path) -> None:
     """The command is told by SIGHUP, and nothing is started anew."""
     script = f"trap 'echo >> hung-up; exit 7' HUP; echo ready; {WAIT}"

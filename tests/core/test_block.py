@@ -295,3 +295,26 @@ def test_total_timeout_over_in_an_async_block_between_attempts(library: Callable
         return None
 
     assert "timeout" == library(main)
+
+
+def test_an_attempt_shows_how_it_is() -> None:
+    """For whoever prints one."""
+    shown = []
+    block = iter(retry(on=Oops, attempts=2, backoff=0, name="fetch"))
+    shown.append(repr(block))
+    with pytest.raises(Oops):
+        for attempt in block:
+            shown.append(repr(attempt))
+            with attempt:
+                shown.append(repr(attempt))
+                fail()
+            shown.append(repr(attempt))
+    assert [
+        "<attempt 0 of fetch, new>",
+        "<attempt 1 of fetch, offered>",
+        "<attempt 1 of fetch, inside>",
+        "<attempt 1 of fetch, failed>",
+        "<attempt 2 of fetch, offered>",
+        "<attempt 2 of fetch, inside>",
+    ] == shown
+    assert "<attempt 2 of fetch, done>" == repr(block)

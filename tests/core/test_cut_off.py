@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from processes import output_of
 from ways import LIBRARIES, pause
 
 import forbear
@@ -270,3 +271,78 @@ def test_the_time_limit_binds_each_call_on_its_own() -> None:
             return list(await asyncio.gather(*(operation(n) for n in range(20))))
 
     assert [90.0] * 20 == asyncio.run(main())
+
+
+# -- odd ends
+
+
+def test_a_scope_cancelled_before_it_is_entered_cuts_off_at_once(
+    library: Callable[..., Any],
+) -> None:
+    """A shutdown may come first."""
+
+    async def main() -> None:
+        scope = forbear.scope()
+        scope.cancel("before")
+        async with scope:
+            await pause(3600)
+
+    with pytest.raises(Cancelled, match="before"):
+        library(main)
+
+
+@pytest.mark.parametrize("limits", ["", "total_timeout=7200", "attempt_timeout=7200"])
+def test_what_waits_in_a_loop_that_was_closed_disturbs_nobody(limits: str) -> None:
+    """Its tasks never end; cancelling them is no error, and they go as silently as without forbear."""
+    program = f"""
+        import asyncio, gc, logging
+        import forbear
+
+        logging.disable()  # asyncio complains of tasks that never end, and rightly so
+        policy = forbear.retry(on=OSError, backoff=3600, {limits})
+
+        async def fail():
+            raise OSError
+
+        async def wait(scope):
+            async with scope:
+                await policy.acall(fail)
+
+        async def main(scope):
+            task = asyncio.ensure_future(wait(scope))
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert len(forbear._clock.waiting) == 1
+            return task
+
+        scope = forbear.scope(timeout=7200)
+        loop = asyncio.new_event_loop()
+        task = loop.run_until_complete(main(scope))
+        loop.close()
+        scope.cancel("nobody hears it")
+        forbear.cancel_all("nor this")
+        print(task.done())
+        forbear._clock.waiting.clear()
+        del task, scope
+        gc.collect()
+    """
+    assert ["False"] == output_of(program)
+
+
+def test_a_time_limit_outside_of_a_task_is_refused() -> None:
+    """Nothing could cut off a coroutine that a callback drives by hand."""
+    told: list[BaseException] = []
+
+    def drive() -> None:
+        coroutine = retry(on=Oops, total_timeout=1).acall(afail)
+        try:
+            coroutine.send(None)
+        except RuntimeError as error:
+            told.append(error)
+
+    async def main() -> None:
+        asyncio.get_running_loop().call_soon(drive)
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert "a time limit can cut off only what runs in a task" == str(told[0])

@@ -219,3 +219,13 @@ def test_it_takes_seconds_or_a_backoff() -> None:
         for backoff in (2, 2.0, timedelta(seconds=2), Constant(2)):
             ticks_at(plain, Ticker(backoff), clock, 0)
     assert [2.0] * 4 == clock.waits
+
+
+def test_tickers_and_ticks_show_what_they_are() -> None:
+    """For whoever prints one."""
+    with virtual_time(5) as clock:
+        ticker = Ticker(Constant(2).take(1))
+        assert "<ticker of Constant(seconds=2.0).take(1), tick 0>" == repr(ticker)
+        assert ["Tick(1, at=5)", "Tick(2, at=7)"] == [repr(tick) for tick in ticker]
+        assert "<ticker of Constant(seconds=2.0).take(1), stopped>" == repr(ticker)
+    assert [2.0] == clock.waits

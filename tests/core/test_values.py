@@ -13,6 +13,7 @@ import fastapi
 import httpx
 import pydantic
 import pytest
+from processes import output_of
 
 from forbear import Constant, retry
 
@@ -146,3 +147,23 @@ def test_a_policy_is_frozen() -> None:
         del POLICY.attempts
     with pytest.raises(AttributeError):
         POLICY.other = 1  # type: ignore[attr-defined]
+
+
+def test_what_is_not_free_is_imported_when_it_is_asked_for() -> None:
+    """The front door knows the names of its rooms, and no others."""
+    program = """
+        import sys, forbear
+        print([name for name in ("forbear.testing", "forbear.presets") if name in sys.modules])
+        print(forbear.presets.KUBERNETES.cap, forbear.testing.attempts.__name__)
+        print(isinstance(forbear.Stop(), forbear.Backoff))
+        try:
+            forbear.nonsense
+        except AttributeError as error:
+            print(error)
+    """
+    assert [
+        "[]",
+        "122.0 attempts",
+        "True",
+        "module 'forbear' has no attribute 'nonsense'",
+    ] == output_of(program)

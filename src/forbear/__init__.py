@@ -86,13 +86,26 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name == "Backoff":  # a Protocol, and `typing` is not free
-        from ._protocols import Backoff  # noqa: PLC0415
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import presets as presets
+    from . import testing as testing
+    from ._protocols import Backoff
 
-        return Backoff
-    if name in {"presets", "testing"}:
-        from importlib import import_module  # noqa: PLC0415
+    __version__: str
+else:
+    # For type checkers there is no such function, or every misspelt name would be one that it finds.
+    def __getattr__(name: str) -> object:
+        if name == "Backoff":  # a Protocol, and `typing` is not free
+            from ._protocols import Backoff  # noqa: PLC0415
 
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'forbear' has no attribute {name!r}")
+            return Backoff
+        if name == "__version__":
+            from importlib.metadata import version  # noqa: PLC0415
+
+            return version("forbear")
+        if name in {"presets", "testing"}:
+            from importlib import import_module  # noqa: PLC0415
+
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module 'forbear' has no attribute {name!r}")

@@ -150,10 +150,12 @@ class Attempts(Attempt):
         if self._limit is not None:
             self._limit.unbind()
         if error is None:
-            if self._run is not None or self._rules.on_success is not None:
-                who = self._run or _function_outside()
-                _drive.succeeded(self._rules, who, None, self._limit)
-            self._end()
+            try:
+                if self._run is not None or self._rules.on_success is not None:
+                    who = self._run or _function_outside()
+                    _drive.succeeded(self._rules, who, None, self._limit)
+            finally:
+                self._end()
             return False
         if isinstance(error, Exception):
             self._state = FAILED
@@ -192,8 +194,10 @@ class AsyncAttempts(Attempt):
         state = self._state
         if state == SUCCEEDED:
             who = self._run or _function_outside()
-            await _drive.asucceeded(self._rules, who, None, self._limit)
-            self._end()
+            try:
+                await _drive.asucceeded(self._rules, who, None, self._limit)
+            finally:
+                self._end()
         if self._state == DONE:
             raise StopAsyncIteration
         if state == OFFERED:
@@ -278,9 +282,12 @@ class AsyncAttempts(Attempt):
         super()._end()
 
     def _succeed(self) -> None:
-        if self._run is not None or self._rules.on_success is not None:
-            _drive.succeeded(self._rules, self._run or _function_outside(), None, self._limit)
-        self._end()
+        try:
+            if self._run is not None or self._rules.on_success is not None:
+                who = self._run or _function_outside()
+                _drive.succeeded(self._rules, who, None, self._limit)
+        finally:
+            self._end()
 
     def _leave_cut(
         self,

@@ -8,6 +8,7 @@ is called to find out: a predicate is looked at, not tried.
 from __future__ import annotations
 
 from ._duration import seconds, shown
+from ._kinds import kind_of
 from .errors import NEVER, ConfigError
 
 TYPE_CHECKING = False
@@ -90,6 +91,17 @@ def _may_answer_bool(value: object) -> bool:
     if isinstance(answer, str):
         return answer not in {"None", "str", "bytes", "int", "float", "dict", "list"}
     return answer is not None and answer not in (str, bytes, int, float, list, dict, tuple, set)
+
+
+def plain(name: str, value: Any, works: str, *, none: bool = True) -> Any:
+    """Check a function whose answer is looked at: an async one would answer with a coroutine, which is always true."""
+    function(name, value, works, none=none)
+    if kind_of(value) != "function":
+        raise ConfigError(
+            f"{name} must be a plain function, not {kind_of(value)}, because its answer is used at once; "
+            f"for example {name}={works}"
+        )
+    return value
 
 
 def function(name: str, value: Any, works: str, *, none: bool = True) -> Any:

@@ -1,10 +1,10 @@
 """
 The two drivers: they call hooks, wait, and write the log, sync and async.
 
-Law: no policy word stands here; what follows a failure is the run's decision. The two halves differ in `await`
-and in nothing else, and a test compares their syntax trees. What the wrappers need of a driver is three
-questions: does the error pass (`failed`), is the result accepted (`settled`), has the wait ended well
-(`waited`)?
+Law: nothing is decided here; what follows a failure is the run's decision. The two halves differ in `await` and in
+nothing else, and a test compares their syntax trees. A wrapper asks a driver what to do with an error (`dealt`),
+with a result (`settled`), and before the next attempt (`waited`); the answer is the run where trying goes on, and
+None where it ends.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Event:
         delay: Seconds of the wait that begins now.
         elapsed: Seconds since the start of the call where it has a time limit of its own, else since the end of
             its first failed attempt.
-        error: What the attempt raised; on a giving up, what comes out.
+        error: What the attempt raised; on a giving up, what comes out, but the last failure where that is Cancelled.
         result: What the attempt returned, if it returned.
         reason: Why trying ends; the word that `forbear.reason` gives.
     """

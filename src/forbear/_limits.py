@@ -209,8 +209,9 @@ def open_cut(timeout: float, now: Callable[[], float] = SYSTEM.now) -> CallCut:
     if task is None:
         sweeper = sweeper_here()
         task = None if sweeper is None else sweeper.task
-    limit.parent = parent = AMBIENT.get()
+    parent = AMBIENT.get()
     if parent is None and _clock.everywhere is None:
+        limit.parent = None
         limit.clock = SYSTEM
         limit.started = started = now()
     else:

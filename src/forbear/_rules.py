@@ -117,19 +117,19 @@ class Rules:
             "giveup": giveup,
             "_giveup_types": None if giveup is None else _checks.match("giveup", giveup),
             "_asks_giveup": giveup,
-            "on_result": _checks.function(
+            "on_result": _checks.plain(
                 "on_result", on_result, "lambda response: response.status == 503"
             ),
             "attempts": count("attempts", attempts, none=True),
             "total_timeout": seconds("total_timeout", total_timeout, none=True),
             "attempt_timeout": _checks.limit("attempt_timeout", attempt_timeout),
             "backoff": table if isinstance(table, ByType) else as_backoff("backoff", table),
-            "hint": _checks.function("hint", hint, "lambda error: error.headers.get('x-wait')"),
+            "hint": _checks.plain("hint", hint, "lambda error: error.headers.get('x-wait')"),
             "hint_jitter": number("hint_jitter", hint_jitter, low=0.0, high=1.0),
             "max_hint": seconds("max_hint", max_hint, none=True),
             "nested": _checks.one_of("nested", nested, NESTED),
             "name": _checks.name(name),
-            "describe": _checks.function(
+            "describe": _checks.plain(
                 "describe", describe, "lambda error: type(error).__name__", none=False
             ),
             "on_retry": _checks.function("on_retry", on_retry, HOOK),

@@ -2,9 +2,10 @@
 One call's memory, and the decision after each failed attempt.
 
 Law: the order of events stands here, once, for threads, asyncio and trio alike. A run decides and remembers;
-it calls no function of the call, tells no hook and waits for nothing, that is the drivers' part. It begins
-with the first failure, because a call that succeeds has nothing to remember. It holds on to one error at the
-most (the last), and lets go of it when the call ends, so that no cycle is left behind.
+it asks what the policy is made of (`on`, `giveup`, `hint`, `describe`, the backoff), but makes no attempt, tells
+no hook and waits for nothing: that is the drivers' part. It begins with the first failure, because a call that
+succeeds has nothing to remember. It holds on to one error at the most (the last), and lets go of it when the call
+ends, so that no cycle is left behind.
 """
 
 from __future__ import annotations

@@ -86,8 +86,9 @@ def open_limit(timeout: float, now: Callable[[], float] = SYSTEM.now) -> Limit:
         now: The system's clock. Here, because freezegun replaces what it finds in module namespaces.
     """
     limit = Limit()
-    limit.parent = parent = AMBIENT.get()
+    parent = AMBIENT.get()
     if parent is None and _clock.everywhere is None:
+        limit.parent = None
         limit.clock = SYSTEM
         limit.started = started = now()
     else:
@@ -120,8 +121,8 @@ class Scope(Node):
     _token: contextvars.Token[Node | None] | None = None
     _cut: Cut | None = None
 
-    def __init__(self, timeout: float | None = None) -> None:
-        self.timeout = timeout
+    def __init__(self, timeout: float | timedelta | None = None) -> None:
+        self.timeout = seconds("timeout", timeout, none=True)
 
     def __repr__(self) -> str:
         state = "open" if self.open else "closed"
@@ -316,7 +317,7 @@ def scope(timeout: float | timedelta | None = None) -> Scope:
     Raises:
         ConfigError: The timeout is no number of seconds.
     """
-    return Scope(seconds("timeout", timeout, none=True))
+    return Scope(timeout)
 
 
 def current() -> Node | None:

@@ -55,8 +55,7 @@ class Value:
         raise AttributeError(_frozen(self, name, "deleted"))
 
     def __eq__(self, other: object) -> bool:
-        # Own type only, as in `ExponentialBackoff` against `FullJitterBackoff`: equal numbers under
-        # another formula are another value.
+        # Own type only: equal numbers under another formula are another value.
         if type(other) is not type(self):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__match_args__)

@@ -597,3 +597,42 @@ def test_a_signal_in_the_instant_before_a_wait_is_late_by_a_piece_at_most(
         retry(on=Oops, attempts=2, backoff=3600).call(fail)
     assert 3 == len(pieces)
     assert 0.01 == forbear._clock.PIECE_OF_MAIN < forbear._clock.PIECE
+
+
+@pytest.mark.parametrize("name", ["on_result", "hint", "describe"])
+def test_what_must_answer_at_once_can_not_be_async(name: str) -> None:
+    """A coroutine is always true: every good result would be refused."""
+
+    async def ask(thing: object) -> bool:
+        return False
+
+    with pytest.raises(forbear.ConfigError, match=f"{name} must be a plain function, not async"):
+        retry(on=Oops, **{name: ask})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_block_whose_last_hook_raises_has_ended(fails: bool) -> None:
+    """Its time limit binds nobody any more."""
+
+    def hook(event: forbear.Event) -> None:
+        raise RuntimeError("hook")
+
+    limits = []
+    policy = retry(on=Oops, backoff=0, total_timeout=100, on_success=hook)
+    with pytest.raises(RuntimeError):
+        for attempt in policy:
+            with attempt:
+                limits.append(attempt._limit)
+                if fails and attempt.number == 1:
+                    raise Oops
+
+    async def main() -> None:
+        async for attempt in policy:
+            with attempt:
+                limits.append(attempt._limit)
+                if fails and attempt.number == 1:
+                    raise Oops
+
+    with pytest.raises(RuntimeError):
+        asyncio.run(main())
+    assert [False] * len(limits) == [limit.open for limit in limits if limit is not None]

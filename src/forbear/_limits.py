@@ -12,7 +12,7 @@ import sys
 
 from . import _clock, _drive, _events, _loops, _notes
 from ._notes import name_of
-from ._scope import AMBIENT, SYSTEM, Node, Scope, clock_of, current
+from ._scope import AMBIENT, SYSTEM, Node, Scope, clock_of, current, unbind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class CallCut(Node):
         if not self.open:
             return
         self.open = False
-        AMBIENT.reset(self._token)
+        unbind(self._token)
         if self._cut is not None:
             self._cut.leave(None)
             return
@@ -164,7 +164,7 @@ class CallCut(Node):
             self.close()
             return False
         self.open = False
-        AMBIENT.reset(self._token)
+        unbind(self._token)
         return cut.leave(exception())
 
     def error(self) -> TimeoutError:

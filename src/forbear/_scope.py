@@ -68,6 +68,15 @@ class Node:
         """Be told of the last failure inside, for the error of the cut."""
 
 
+def unbind(token: contextvars.Token[Node | None]) -> None:
+    """Give the context back its outer scope."""
+    try:
+        AMBIENT.reset(token)
+    except ValueError:
+        # Left in another context than entered (an async fixture, a loop that was closed); `open` says it all.
+        pass
+
+
 class Limit(Node):
     """The time limit of one sync call; begun by `open_limit` and ended by `close_limit`, which make no checks."""
 
@@ -104,7 +113,7 @@ def open_limit(timeout: float, now: Callable[[], float] = SYSTEM.now) -> Limit:
 def close_limit(limit: Limit) -> None:
     """End it."""
     limit.open = False
-    AMBIENT.reset(limit._token)
+    unbind(limit._token)
 
 
 class Scope(Node):
@@ -155,12 +164,8 @@ class Scope(Node):
     def unbind(self) -> None:
         """Give the context back its outer scope."""
         token, self._token = self._token, None
-        if token is None:
-            return
-        try:
-            AMBIENT.reset(token)
-        except ValueError:
-            pass  # left in another context than entered (an async fixture, say); `open` says it all
+        if token is not None:
+            unbind(token)
 
     def enter(self) -> None:
         """Start and bind."""

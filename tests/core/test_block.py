@@ -93,6 +93,35 @@ def test_giving_up_raises_from_the_with() -> None:
     assert "gave up after 4 attempts" in caught.value.__notes__[0]
 
 
+def test_giving_up_raises_from_an_async_with_too(library: Callable[..., Any]) -> None:
+    """Unless a hook is to be awaited, which the loop does when it comes round."""
+    behind: list[int] = []
+
+    async def main(**hooks: Any) -> None:
+        async for attempt in retry(on=Oops, attempts=2, backoff=0, **hooks):
+            with attempt:
+                fail()
+            behind.append(attempt.number)
+
+    async def with_a_hook() -> None:
+        await main(on_giveup=lambda event: None)
+
+    for body, numbers in ((main, [1]), (with_a_hook, [1, 2])):
+        behind.clear()
+        with pytest.raises(Oops):
+            library(body)
+        assert numbers == behind
+
+
+def test_remaining_is_never_less_than_nothing() -> None:
+    """An attempt may take longer than there is time."""
+    with virtual_time() as clock:
+        for attempt in POLICY.replace(total_timeout=10):
+            with attempt:
+                clock.advance(11)
+                assert 0.0 == attempt.remaining == forbear.remaining()
+
+
 def test_remaining_is_what_is_left_of_all_limits() -> None:
     """Own and around; None without a limit."""
     for attempt in POLICY:

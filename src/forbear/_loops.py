@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from ._clock import PIECE, SYSTEM, in_trio, is_faked
+from ._clock import PIECE, SYSTEM, in_trio, is_faked, waiting
 
 _modules = sys.modules
 
@@ -110,7 +110,7 @@ class AsyncioWaiter:
         try:
             self._loop.call_soon_threadsafe(self._wake)
         except RuntimeError:
-            pass  # the loop is closed: nobody waits any more
+            waiting.discard(self)  # the loop was closed: nobody waits any more
 
     def _wake(self) -> None:
         if self._future is not None and not self._future.done():
@@ -148,7 +148,7 @@ class TrioWaiter:
         try:
             self._token.run_sync_soon(self._wake)
         except self._trio.RunFinishedError:
-            pass  # nobody waits any more
+            waiting.discard(self)  # nobody waits any more
 
     def _wake(self) -> None:
         self._event.set()

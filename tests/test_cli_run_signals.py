@@ -51,6 +51,9 @@ def start(folder: Path, *arguments: str, script: str = "") -> subprocess.Popen[s
         stdout=pipe,
         stderr=pipe,
         text=True,
+        # As a shell does. In a group whose parent is in no other one of the session, as that of a CI job may be, the
+        # system lets nobody stop.
+        process_group=0,
     )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["AttemptCut", "CallCut", "acut_off", "open_cut", "sign_cut_off"]
 
 exception = sys.exception
-sweepers = _loops.sweepers
+local = _loops.local
 sweeper_here = _loops.sweeper_here
 
 
@@ -204,8 +204,10 @@ def open_cut(timeout: float, now: Callable[[], float] = SYSTEM.now) -> CallCut:
         now: The system's clock. Here, because freezegun replaces what it finds in module namespaces.
     """
     limit = CallCut()
-    sweeper = sweepers.get(_loops.running())
-    task = None if sweeper is None else sweeper.current(sweeper.loop)
+    sweeper = local.sweeper
+    task = None
+    if sweeper is not None and sweeper.loop._thread_id == sweeper.thread:
+        task = sweeper.current(sweeper.loop)
     if task is None:
         sweeper = sweeper_here()
         task = None if sweeper is None else sweeper.task

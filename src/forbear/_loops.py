@@ -8,6 +8,8 @@ scope. Neither library is imported: whoever runs a task of one has imported it a
 
 from __future__ import annotations
 
+import _thread
+import os
 import sys
 
 from ._clock import PIECE, SYSTEM, in_trio, is_faked, waiting
@@ -18,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
-    from typing import Protocol, TypeAlias
+    from typing import Any, Protocol, TypeAlias
 
     import trio
 
@@ -181,13 +183,14 @@ class Sweeper:
     entering, so who leaves is always on top, and the stack stays as deep as they nest.
     """
 
-    __slots__ = ("current", "loop", "scheduled", "task", "top")
+    __slots__ = ("current", "loop", "scheduled", "task", "thread", "top")
 
     task: asyncio.Task[object]  # that ran when somebody last looked
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         module = _modules["asyncio"]
-        self.loop = loop
+        self.loop: Any = loop
+        self.thread = 0
         self.top: Armed | None = None
         # Up to 3.11 `current_task` is written in Python; the dict that it looks into is much faster.
         slow = sys.version_info < (3, 12)
@@ -216,20 +219,28 @@ class Sweeper:
             limit = below
 
 
-def _no_loop() -> None:
-    return None
+class _Local(_thread._local):
+    sweeper: Sweeper | None = None  # of the loop that was last seen running on this thread
 
 
-# Asyncio's own answer to which loop runs on this thread, once somebody has asked.
-running: Callable[[], asyncio.AbstractEventLoop | None] = _no_loop
+local = _Local()
 # One for each loop that is not closed; the loops themselves, because the address of one is soon another's.
 sweepers: dict[object, Sweeper] = {}
 
 
+def _forget() -> None:
+    local.sweeper = None  # its loop has stayed behind in the parent
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 def sweeper_here() -> Sweeper | None:
     """Return the sweeper of the asyncio loop whose task is running, and that task in it; None on trio."""
-    sweeper = sweepers.get(running())
-    if sweeper is not None:
+    sweeper = local.sweeper
+    # A loop may have moved to another thread since; asking which one runs here is slow (a system call up to 3.11).
+    if sweeper is not None and sweeper.loop._thread_id == sweeper.thread:
         task = sweeper.current(sweeper.loop)
         if task is not None:
             sweeper.task = task
@@ -238,10 +249,8 @@ def sweeper_here() -> Sweeper | None:
 
 
 def _look_around() -> Sweeper | None:
-    global running  # noqa: PLW0603 (it is found once)
     if library() == "trio":
         return None
-    running = _modules["asyncio"]._get_running_loop
     loop = _modules["asyncio"].get_running_loop()
     sweeper = sweepers.get(loop)
     if sweeper is None:
@@ -249,6 +258,11 @@ def _look_around() -> Sweeper | None:
             if known.loop.is_closed():
                 sweepers.pop(known.loop, None)
         sweeper = sweepers[loop] = Sweeper(loop)
+    if hasattr(
+        loop, "_thread_id"
+    ):  # uvloop's has none that can be seen, and is looked for each time
+        sweeper.thread = _thread.get_ident()
+        local.sweeper = sweeper
     task = sweeper.current(loop)
     if task is None:
         raise RuntimeError("a time limit can cut off only what runs in a task")

@@ -178,9 +178,8 @@ class Sweeper:
     """
     The limits of one event loop that are still to be armed.
 
-    Arming a timer costs more than most calls that succeed at once, so a limit is armed on the loop's next turn:
-    a call that never suspends has left by then. Calls that don't suspend leave in the reverse order of their
-    entering, so who leaves is always on top, and the stack stays as deep as they nest.
+    Arming a timer costs more than most calls that succeed at once, so a limit is armed on the loop's next turn. Calls
+    that don't suspend have left by then, the last first: who leaves is on top, and the stack is as deep as they nest.
     """
 
     __slots__ = ("current", "loop", "scheduled", "task", "thread", "top")
@@ -194,8 +193,7 @@ class Sweeper:
         self.top: Armed | None = None
         # Up to 3.11 `current_task` is written in Python; the dict that it looks into is much faster.
         slow = sys.version_info < (3, 12)
-        self.current: Callable[[object], asyncio.Task[object] | None]
-        self.current = module.tasks._current_tasks.get if slow else module.current_task
+        self.current: Any = module.tasks._current_tasks.get if slow else module.current_task
         self.scheduled = False
 
     def add(self, limit: Armed) -> None:
@@ -229,11 +227,11 @@ sweepers: dict[object, Sweeper] = {}
 
 
 def _forget() -> None:
-    local.sweeper = None  # its loop has stayed behind in the parent
+    local.sweeper = None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_forget)  # the loop has stayed behind in the parent
 
 
 def sweeper_here() -> Sweeper | None:

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import UNMEASURED
 
 from forbear.cli import _picture, main
 from forbear.cli._spec import KINDS
+
+from commands import UNMEASURED
 
 FORBEAR = (sys.executable, "-m", "forbear")
 

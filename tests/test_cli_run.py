@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from commands import AT_ONCE, FORBEAR, end_all, run, sh
 
 from forbear.cli import main
+
+from commands import AT_ONCE, FORBEAR, end_all, run, sh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from commands import AT_ONCE, FORBEAR, HAS_PROC, end_all, is_alive, sh
 
 from forbear.cli._attempt import _is_dead
+
+from commands import AT_ONCE, FORBEAR, HAS_PROC, end_all, is_alive, sh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,6 +22,7 @@ from signal import (
 from typing import TYPE_CHECKING
 
 import pytest
+
 from commands import COUNT, FORBEAR, WAIT, attempts, end_all, state
 
 if TYPE_CHECKING:

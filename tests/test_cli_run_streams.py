@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from commands import FORBEAR, UNMEASURED
 
 TWICE = (*FORBEAR, "--attempts", "2", "--backoff", "0")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pytest
+
 from commands import COUNT, FORBEAR, WAIT, attempts
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ._events import Event
     from ._protocols import Backoff
 
-    Types = type[Exception] | tuple[type[Exception], ...]
     Match = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
     Hook = Callable[[Event], Awaitable[object] | object]
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ways import Way
-
 import forbear
 from forbear import Event, Policy
 from forbear.testing import VirtualClock, virtual_time
+
+from ways import Way
 
 # -- what an attempt does: steps are functions of the stage, and give a value or raise
 

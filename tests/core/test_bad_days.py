@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from misbehaving import IDS, MISBEHAVING, BadNotes, Frozen, NoNote, Oops, Slotted
-from ways import WAYS, Way
 
 import forbear
 from forbear import (
@@ -18,6 +16,8 @@ from forbear import (
 from forbear.testing import virtual_time
 
 from drivers import Lines, logged_to, only_heard_by
+from misbehaving import IDS, MISBEHAVING, BadNotes, Frozen, NoNote, Oops, Slotted
+from ways import WAYS, Way
 
 # -- bad days: errors that misbehave
 

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ways import LIBRARIES
 
 import forbear
 from forbear import Cancelled, ConfigError, Event, retry
 from forbear.testing import virtual_time
+
+from ways import LIBRARIES
 
 
 class Oops(Exception):

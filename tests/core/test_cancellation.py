@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import trio
-from ways import LIBRARIES
 
 import forbear
 from forbear import Event, retry
+
+from ways import LIBRARIES
 
 FOR_EVER = 3600.0  # a wait that only a cancellation ends; the test hangs if it doesn't
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ways import WAYS, Way
 
 import forbear
 from forbear import Constant, Delays, Exponential, Permanent, RetryAfter, Stop, Ticker, retry
 from forbear.testing import virtual_time
 
 from drivers import Outcome, Scenario, Step, cancels, fail, give, perform, raises, takes, text_of
+from ways import WAYS, Way
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 CENKALTI = json.loads((VECTORS / "cenkalti.json").read_text())

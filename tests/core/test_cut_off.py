@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from processes import output_of
-from ways import LIBRARIES, pause
 
 import forbear
 from forbear import Cancelled, Event, retry
 from forbear.testing import virtual_time
 
 from drivers import text_of
+from processes import output_of
+from ways import LIBRARIES, pause
 
 FOR_EVER = 3600.0  # a wait that only a cancellation ends; the test hangs if it doesn't
 

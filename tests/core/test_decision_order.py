@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 import forbear
 from forbear import (
     Cancelled,
-    Constant,
     Permanent,
     RetryAfter,
     Stop,
@@ -20,27 +18,7 @@ from forbear import (
 )
 from forbear.testing import virtual_time
 
-
-class Oops(Exception):
-    """The error that the policies here retry."""
-
-
-@dataclass
-class Setting:
-    """One failing call to be, to which conditions are added."""
-
-    error: Exception = field(default_factory=lambda: Oops("e"))
-    policy: dict[str, Any] = field(
-        default_factory=lambda: {
-            "on": Oops,
-            "name": "outer",
-            "attempts": 2,
-            "backoff": Constant(1),
-            "hint_jitter": 0,
-        }
-    )
-    cancelled: bool = False
-    nested: bool = False
+from settings import Oops, Setting, failing, outcome
 
 
 def _never(setting: Setting) -> None:
@@ -93,37 +71,6 @@ CONDITIONS: dict[str, Callable[[Setting], None]] = {
 }
 
 
-def outcome(setting: Setting) -> str:
-    """Play it, and say which step has decided; "waits" if trying went on."""
-
-    def operation() -> None:
-        raise setting.error
-
-    @retry(**setting.policy)
-    def outer() -> None:
-        if setting.nested:
-            retry(on=Exception, attempts=1, name="inner").call(operation)
-        operation()
-
-    with virtual_time() as clock, forbear.scope() as scope:
-        if setting.cancelled:
-            scope.cancel("from outside")
-        try:
-            outer()
-        except Exception as error:
-            if clock.waits:
-                return "waits"
-            if isinstance(error, Cancelled):
-                return "never" if error is setting.error else "cancelled"
-            ours = [
-                note
-                for note in getattr(error, "__notes__", [])
-                if note.startswith("forbear: outer ")
-            ]
-            return ours[0].split("(")[1].split(":")[0] if ours else "passes"
-    raise AssertionError("it has not failed")
-
-
 def test_a_matched_failure_waits() -> None:
     """Where none of the conditions holds, the next attempt follows after a wait."""
     assert "waits" == outcome(Setting())
@@ -171,18 +118,6 @@ def test_exits_pass_without_a_note(make: type[BaseException]) -> None:
         retry(on=lambda error: not asked.append(error)).call(operation)
     assert [] == asked
     assert not hasattr(caught.value, "__notes__")
-
-
-def failing(*errors: BaseException) -> Callable[[], str]:
-    """Make a function that raises these, one after another, then returns."""
-    left = list(errors)
-
-    def operation() -> str:
-        if left:
-            raise left.pop(0)
-        return "well"
-
-    return operation
 
 
 def test_permanent_is_seen_whatever_on_says() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from processes import output_of
 
 # Each begins before forbear is imported, or after.

@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import pickle
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from scenarios import PLAIN
-from ways import WAYS, Way
 
 import forbear
 from forbear import Event, Permanent, on_event, retry
 from forbear.testing import virtual_time
 
-from drivers import Lines, Scenario, fails, give, logged_to, perform
+from drivers import Lines, Scenario, fails, give, perform
+from outcomes import failing
+from scenarios import PLAIN
+from ways import WAYS, Way
 
 
 class Oops(Exception):
     """What fails here."""
-
-
-@pytest.fixture
-def told() -> Iterator[list[Event]]:
-    """Every event of the process while the test runs."""
-    events: list[Event] = []
-    remove = on_event(events.append)
-    yield events
-    remove()
-
-
-@pytest.fixture
-def log() -> Iterator[Lines]:
-    """Every line of the log, down to DEBUG."""
-    handler = Lines()
-    with logged_to(handler, logging.DEBUG):
-        yield handler
-
-
-def failing(*outcomes: object) -> Callable[..., object]:
-    """Make a function that raises or returns these, one a call; the last for ever."""
-    left = list(outcomes)
-
-    def operation(*args: object, **kwargs: object) -> object:
-        outcome = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(outcome, BaseException):
-            raise outcome
-        return outcome
-
-    return operation
 
 
 # -- events

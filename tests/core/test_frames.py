@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from processes import output_of
-from ways import WAYS, Way
 
 import forbear
 from forbear import Cancelled, retry
 from forbear.testing import virtual_time
+
+from processes import output_of
+from ways import WAYS, Way
 
 
 class Oops(Exception):

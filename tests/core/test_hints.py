@@ -16,21 +16,7 @@ from forbear import (
 )
 from forbear.testing import virtual_time
 
-
-class Oops(Exception):
-    """The error that the policies here retry."""
-
-
-def failing(*errors: BaseException) -> Callable[[], str]:
-    """Make a function that raises these, one after another, then returns."""
-    left = list(errors)
-
-    def operation() -> str:
-        if left:
-            raise left.pop(0)
-        return "well"
-
-    return operation
+from settings import Hinting, Oops, failing
 
 
 class Recording:
@@ -119,14 +105,6 @@ def test_a_backoff_that_answers_no_number_is_refused(answer: Any) -> None:
     """What is no number of seconds can't be waited, and is a mistake of the backoff."""
     with pytest.raises(forbear.ConfigError, match="backoff must answer"):
         retry(on=Oops, backoff=Recording(answer)).call(failing(Oops()))
-
-
-class Hinting(Oops):
-    """An error with a hint."""
-
-    def __init__(self, retry_after: object) -> None:
-        super().__init__("e")
-        self.retry_after = retry_after
 
 
 @pytest.mark.parametrize(

@@ -3,52 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from processes import output_of
-from ways import WAYS, Way
 
 import forbear
-from forbear import Event, on_event, retry
+from forbear import Event, retry
 from forbear.testing import virtual_time
 
 from drivers import Lines, logged_to
+from outcomes import failing
+from processes import output_of
+from ways import WAYS, Way
 
 
 class Oops(Exception):
     """What fails here."""
-
-
-@pytest.fixture
-def told() -> Iterator[list[Event]]:
-    """Every event of the process while the test runs."""
-    events: list[Event] = []
-    remove = on_event(events.append)
-    yield events
-    remove()
-
-
-@pytest.fixture
-def log() -> Iterator[Lines]:
-    """Every line of the log, down to DEBUG."""
-    handler = Lines()
-    with logged_to(handler, logging.DEBUG):
-        yield handler
-
-
-def failing(*outcomes: object) -> Callable[..., object]:
-    """Make a function that raises or returns these, one a call; the last for ever."""
-    left = list(outcomes)
-
-    def operation(*args: object, **kwargs: object) -> object:
-        outcome = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(outcome, BaseException):
-            raise outcome
-        return outcome
-
-    return operation
 
 
 # -- the log

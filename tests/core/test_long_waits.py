@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import trio
 import uvloop
-from ways import WAYS, Way
 
 import forbear
 from forbear import Cancelled, Ticker, retry
+
+from ways import WAYS, Way
 
 
 class Oops(Exception):

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 import trio
-from ways import LIBRARIES, WAYS, Way
 
 import forbear
 from forbear import Permanent, Policy, RetryAfter, Ticker, retry
 from forbear.testing import virtual_time
 
 from drivers import only_heard_by
+from ways import LIBRARIES, WAYS, Way
 
 
 class Oops(Exception):

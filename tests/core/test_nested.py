@@ -9,23 +9,15 @@ from typing import Any
 
 import pytest
 import trio
-from ways import LIBRARIES
 
 import forbear
-from forbear import retry
+
+from layers import Wrapped, layer
+from ways import LIBRARIES
 
 
 class Oops(Exception):
     """The error at the bottom."""
-
-
-class Wrapped(Exception):
-    """What a layer between makes of it."""
-
-
-def layer(nested: str, name: str = "layer") -> Any:
-    """Make one layer of three attempts."""
-    return retry(on=Exception, attempts=3, backoff=0, nested=nested, name=name)  # type: ignore[arg-type]
 
 
 Between = Callable[[Callable[[], None]], Callable[[], None]]

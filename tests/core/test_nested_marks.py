@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import inspect
 import warnings
-from typing import Any
 
 import pytest
 
@@ -14,18 +13,11 @@ import forbear
 from forbear import NestedRetryWarning, retry
 from forbear.testing import virtual_time
 
+from layers import Wrapped, layer
+
 
 class Oops(Exception):
     """The error at the bottom."""
-
-
-class Wrapped(Exception):
-    """What a layer between makes of it."""
-
-
-def layer(nested: str, name: str = "layer") -> Any:
-    """Make one layer of three attempts."""
-    return retry(on=Exception, attempts=3, backoff=0, nested=nested, name=name)  # type: ignore[arg-type]
 
 
 # -- what counts as inside

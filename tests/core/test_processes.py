@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from processes import output_of
 
 # What forks here has no lock of another thread's to fear; Python can't know that and warns (3.12 and later).

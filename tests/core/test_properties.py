@@ -12,7 +12,6 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ways import WAYS, Way
 
 import forbear
 from forbear import Delays, Exponential, Permanent, RetryAfter
@@ -32,6 +31,7 @@ from drivers import (
     takes,
     well,
 )
+from ways import WAYS, Way
 
 # Quarters of a second, which floats can add up without a rest.
 seconds = st.integers(0, 40).map(lambda quarters: quarters / 4)

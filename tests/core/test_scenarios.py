@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from scenarios import FUNCTIONS, PLAIN, SCENARIOS
-from ways import WAYS, Way
 
 import forbear
 from forbear import Event
@@ -19,6 +17,8 @@ from drivers import (
     takes,
     text_of,
 )
+from scenarios import FUNCTIONS, PLAIN, SCENARIOS
+from ways import WAYS, Way
 
 PLAYED = [(scenario, way) for scenario in SCENARIOS for way in WAYS if way.form in scenario.forms]
 FAILING = [(scenario, way) for scenario, way in PLAYED if scenario.error is not None]

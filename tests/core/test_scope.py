@@ -14,44 +14,15 @@ from typing import Any
 
 import pytest
 import trio
-from processes import signalled
-from ways import LIBRARIES, WAYS, Way
 
 import forbear
 from forbear import Cancelled, Event, Ticker, retry
 from forbear.testing import virtual_time
 
 from drivers import Scenario, fails, perform, text_of
-
-FOR_EVER = 3600.0  # a wait that only a cancellation ends; the test hangs if it doesn't
-
-
-class Oops(Exception):
-    """What fails here."""
-
-
-def fail() -> None:
-    raise Oops("e")
-
-
-async def afail() -> None:
-    raise Oops("e")
-
-
-PATIENT = retry(on=Oops, backoff=FOR_EVER, hint=None)
-
-
-def soon(action: Callable[[], object]) -> threading.Thread:
-    """Do it from another thread as soon as somebody waits."""
-
-    def run() -> None:
-        while not forbear._clock.waiting:
-            time.sleep(0.001)
-        action()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
+from patience import FOR_EVER, PATIENT, Oops, afail, fail, soon
+from processes import signalled
+from ways import LIBRARIES, WAYS, Way
 
 
 @pytest.fixture(params=LIBRARIES)

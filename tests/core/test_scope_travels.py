@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,36 +14,7 @@ import forbear
 from forbear import Cancelled, retry
 from forbear.testing import virtual_time
 
-FOR_EVER = 3600.0  # a wait that only a cancellation ends; the test hangs if it doesn't
-
-
-class Oops(Exception):
-    """What fails here."""
-
-
-def fail() -> None:
-    raise Oops("e")
-
-
-async def afail() -> None:
-    raise Oops("e")
-
-
-PATIENT = retry(on=Oops, backoff=FOR_EVER, hint=None)
-
-
-def soon(action: Callable[[], object]) -> threading.Thread:
-    """Do it from another thread as soon as somebody waits."""
-
-    def run() -> None:
-        while not forbear._clock.waiting:
-            time.sleep(0.001)
-        action()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
-
+from patience import PATIENT, Oops, afail, fail, soon
 
 # -- whom a scope binds
 

@@ -17,12 +17,13 @@ from typing import Any
 
 import pytest
 import trio
-from processes import signalled
-from ways import WAYS, Way
 
 import forbear
 from forbear import Decorrelated, Exponential, RetryAfter, parse_retry_after, presets, retry
 from forbear.testing import attempts, virtual_time
+
+from processes import signalled
+from ways import WAYS, Way
 
 
 class Oops(Exception):

@@ -10,11 +10,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from ways import LIBRARIES
 
 import forbear
 from forbear import Cancelled, Constant, Delays, Exponential, Stop, Tick, Ticker
 from forbear.testing import virtual_time
+
+from ways import LIBRARIES
 
 DOUBLING = Exponential(1.0, factor=2.0, cap=60.0, jitter="none")
 

@@ -13,9 +13,10 @@ import fastapi
 import httpx
 import pydantic
 import pytest
-from processes import output_of
 
 from forbear import Constant, retry
+
+from processes import output_of
 
 
 class Oops(Exception):

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 import trio
-from ways import LIBRARIES
 
 import forbear
 from forbear import BlockingWaitWarning, retry
 from forbear.testing import virtual_time
+
+from ways import LIBRARIES
 
 
 class Oops(Exception):

@@ -10,14 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forbear import policy_of, retry
+from forbear import policy_of
 
-
-class Oops(Exception):
-    """What fails here."""
-
-
-POLICY = retry(on=Oops, attempts=3, backoff=0)
+from services import POLICY, Oops, Service
 
 # Each compiles another shape of wrapper.
 POLICIES = {
@@ -240,58 +235,3 @@ def test_policy_of() -> None:
     assert policy_of(POLICY.replace(attempts=2)(POLICY(function))).attempts == 2
     assert policy_of(Service.method) is POLICY
     assert policy_of(Service().method) is POLICY
-
-
-class Service:
-    """Each kind of method."""
-
-    calls = 0
-
-    @POLICY
-    def method(self, value: int = 1) -> tuple[Any, int]:
-        self.calls += 1
-        if self.calls < 3:
-            raise Oops
-        return self, value
-
-    @POLICY
-    @classmethod
-    def above_class(cls, value: int) -> tuple[Any, int]:
-        return cls, value
-
-    @classmethod
-    @POLICY
-    def below_class(cls, value: int) -> tuple[Any, int]:
-        return cls, value
-
-    @POLICY
-    @staticmethod
-    def above_static(value: int) -> int:
-        return value
-
-    @staticmethod
-    @POLICY
-    def below_static(value: int) -> int:
-        return value
-
-    @property
-    @POLICY
-    def value(self) -> int:
-        return 5
-
-    @POLICY
-    async def amethod(self) -> Any:
-        return self
-
-    @POLICY
-    def items(self) -> Iterator[Any]:
-        yield self
-
-    @POLICY
-    def __call__(self) -> str:
-        return "called"
-
-    def _later(self) -> str:
-        return "later"
-
-    later = POLICY(_later)

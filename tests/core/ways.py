@@ -140,7 +140,6 @@ WAYS = (
     ),
     *(Way(f"trio-{form}", _on_trio(run), form, "trio", run) for form, run in _ASYNC.items()),
 )
-ASYNC_WAYS = tuple(way for way in WAYS if way.is_async)
 
 
 def on_asyncio(body: Callable[..., Any], *args: object) -> Any:
